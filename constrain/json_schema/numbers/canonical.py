@@ -193,9 +193,7 @@ def _constants(
     for value in values:
         if integer and not is_multiple(value, ONE):
             continue
-        # A comparison of a decimal with a long integer is slow.
-        is_small = abs(value) <= _GREATEST_INTEGER if isinstance(value, int) else value.adjusted() < MAX_INTEGER_DIGITS
-        if not is_small:
+        if not _is_written(value):
             raise LimitError(f"a number has more than {MAX_INTEGER_DIGITS} digits (MAX_INTEGER_DIGITS)")
         text, fraction = spelled(value)
         digits = max(MAX_FRACTION_DIGITS, fraction + SPARE_FRACTION_DIGITS)
@@ -210,9 +208,16 @@ def _constants(
     return union([sequence(one_of(texts), zeros) for zeros, texts in by_zeros.items()])
 
 
+def _is_written(value: Number) -> bool:
+    """Returns whether a number has at most ``MAX_INTEGER_DIGITS`` digits before the point."""
+    # A comparison of a decimal with a long integer is slow.
+    return abs(value) <= _GREATEST_INTEGER if isinstance(value, int) else value.adjusted() < MAX_INTEGER_DIGITS
+
+
 @remembered(2048, NUMBER_BYTES, shape_bytes, tree_bytes)
 def _spellings(shape: NumberShape, *, by_double: bool, zeros: bool, spare_zeros: bool) -> Expression:
     """Returns the canonical spellings of a shape without values."""
+    shape = shape._replace(excluded=tuple(filter(_is_written, shape.excluded)))
     if shape.integer:
         return _integers(shape, by_double=by_double)
     multiple = None if shape.multiple is None else to_decimal(shape.multiple)

@@ -5,6 +5,7 @@ The spellings of this module may be wider than those that are written: they are 
 
 from __future__ import annotations
 
+from decimal import Decimal
 from math import lcm
 from typing import TYPE_CHECKING
 
@@ -102,7 +103,7 @@ def check_beside_others(divisor: int, name: Number, others: Iterable[int]) -> No
 
     def too_large(limit: str) -> LimitError:
         return LimitError(
-            f"multiples of {spelled(name)[0].decode()} cannot be enforced together with excluded multiples of "
+            f"multiples of {format(Decimal(name), 'f'):.40} cannot be enforced together with excluded multiples of "
             f"other numbers ({limit}); leave out multipleOf under not and oneOf, or list the numbers in an enum"
         )
 

@@ -152,6 +152,19 @@ def test_numbers_beyond_the_limits_are_refused_by_name() -> None:
         constants(Decimal("1e5000"))
 
 
+@pytest.mark.parametrize("integer", [False, True])
+def test_a_number_that_is_too_long_to_be_written_excludes_nothing(integer: bool) -> None:
+    expression = canonical_spellings(NumberShape(integer, excluded=(Decimal("1e5000"), 2)), by_double=True)
+    assert matches(expression, b"1")
+    assert not matches(expression, b"2")
+
+
+def test_a_divisor_that_is_too_long_to_be_written_is_refused_by_its_first_digits() -> None:
+    shape = NumberShape(multiple=Fraction(101 * 10**5000), not_multiples=(Fraction(7),))
+    with pytest.raises(LimitError, match=r"multiples of 1010{37} cannot .*MAX_DIVISOR_BESIDE_OTHERS"):
+        canonical_spellings(shape, by_double=False)
+
+
 def _size(expression: Expression) -> int:
     return len(repr(expression))
 
