@@ -108,6 +108,8 @@ class ToolFormat:
         custom_call: template of one call of a custom tool, with ``$input`` for its input as plain text, or
             ``$json_input`` for its input as a JSON string.
         id_pattern: pattern of ids (in Rust's dialect), if ``call`` has ``$id``.
+        whole_id: id of a call for templates that write ids in place of names, with ``$name``, and ``$index``: the
+            number of the call in the conversation, from 0. ``""`` for templates that show ids as they are given.
         text_before: whether text may stand before the calls.
         parallel: whether an answer may have several calls.
         thinking: reasoning section that a model may write; in the record of a family, only one that is its own.
@@ -134,6 +136,7 @@ class ToolFormat:
     style: ArgumentStyle = ArgumentStyle.JSON
     element: Element = Element()
     id_pattern: str = ""
+    whole_id: str = ""
     text_before: bool = True
     parallel: bool = True
     thinking: Thinking | None = None

@@ -127,6 +127,7 @@ FAMILIES = complete(
         ),
         closing="<|tool_calls_section_end|>",
         id_pattern="0|[1-9][0-9]{0,3}",
+        whole_id="functions.$name:$index",
         templates=(Marks(("<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>")),),
         tokens=("<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>"),
     ),

@@ -11,6 +11,7 @@ import re
 from copy import deepcopy
 from dataclasses import dataclass
 from enum import Enum
+from string import Template
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.families.format import TAG, ArgumentStyle, ToolFormat
@@ -229,14 +230,19 @@ class _Probe:
             value = {"probe_key": f"probe-value{number}"}
             text = f'{{"probe_key": "probe-value{number}"}}'
             function = {"name": f"probe_tool{number}", "arguments": text if self._as_text else value}
-            calls.append({"id": ids[number - 1], "type": "function", "function": function})
+            calls.append({"id": self._whole_id(number) or ids[number - 1], "type": "function", "function": function})
         return {"role": "assistant", "content": self._no_content, "tool_calls": calls}
 
     def _text_and_call(self) -> dict[str, Any]:
         return {**self._make_calls(1), "content": "probe-beside"}
 
     def _make_result(self, call_id: str = _IDS[0]) -> dict[str, Any]:
-        return {"role": "tool", "tool_call_id": call_id, "name": "probe_tool1", "content": "probe-result"}
+        identifier = self._whole_id(1) or call_id
+        return {"role": "tool", "tool_call_id": identifier, "name": "probe_tool1", "content": "probe-result"}
+
+    def _whole_id(self, number: int) -> str:
+        """Returns the id of a made-up tool's call where ids have the tool's name, else ``""``."""
+        return Template(self._form.whole_id).substitute(name=f"probe_tool{number}", index=number - 1)
 
     def _takes_long_ids(self) -> bool:
         return self._shows(

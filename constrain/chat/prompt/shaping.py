@@ -35,6 +35,7 @@ def shape(
         form: form of calls.
         able: features of the template.
     """
+    messages = _with_whole_ids(messages, form)
     place, several = (able.text_and_calls, able.several_calls) if able.calls else (TextAndCalls.TOGETHER, form.parallel)
     said = _split_calls(messages, place, several=several)
     if not able.calls:
@@ -167,6 +168,26 @@ def _identifier(call_id: str, index: int, form: ToolFormat) -> str:
         return call_id
     derived = short_id(call_id)
     return derived if re.fullmatch(form.id_pattern, derived) else str(index)
+
+
+def whole_id(name: str, index: int, form: ToolFormat) -> str:
+    """Returns the id by which a template names a tool (see ``ToolFormat.whole_id``)."""
+    return Template(form.whole_id).substitute(name=name, index=index)
+
+
+def _with_whole_ids(messages: Sequence[Message], form: ToolFormat) -> list[Message]:
+    """Returns messages with ids of calls and results as the family's templates want them."""
+    said, ids, number = [], dict[str, str](), 0
+    for message in messages:
+        if form.whole_id:
+            calls = []
+            for call in message.calls:
+                ids[call.id] = whole_id(call.name, number, form)
+                calls.append(replace(call, id=ids[call.id]))
+                number += 1
+            message = replace(message, calls=tuple(calls), call_id=ids.get(message.call_id, message.call_id))  # noqa: PLW2901
+        said.append(message)
+    return said
 
 
 def _arguments(call: Call, form: ToolFormat) -> str:
