@@ -30,12 +30,18 @@ def read_thinking(body: Mapping[str, Any], max_tokens: int | None) -> ChatOption
     place, effort = "reasoning_effort", body.get("reasoning_effort")
     if effort is None:
         place, effort = "reasoning.effort", reasoning.get("effort")
+    think = body.get("think")
+    if effort is None and isinstance(think, str):
+        place, effort = "think", think
     if effort is not None:
         found |= effort_options(one_of(effort, tuple(EFFORTS), place), max_tokens)
-    for switch in (boolean(body, "enable_thinking"), boolean(reasoning, "enabled", "reasoning."), _switch(body)):
+    own = None if isinstance(think, str) else boolean(body, "think")
+    for switch in (boolean(body, "enable_thinking"), boolean(reasoning, "enabled", "reasoning."), own, _switch(body)):
         if switch is not None:
             found["thinking"] = switch
     budgets = {"thinking_budget": body.get("thinking_budget"), "reasoning.max_tokens": reasoning.get("max_tokens")}
+    if isinstance(body.get("thinking"), dict):
+        budgets["thinking.budget_tokens"] = body["thinking"].get("budget_tokens")
     for name in budgets:
         most = integer(budgets, name, 0)
         if most == 0:

@@ -21,6 +21,9 @@ from constrain.fields.values import FieldError
         ({"reasoning_effort": "low"}, 90, {"reasoning_effort": "low", "max_reasoning_tokens": 45}),
         ({"reasoning": {"effort": "minimal"}}, None, {"reasoning_effort": "minimal", "max_reasoning_tokens": 128}),
         ({"reasoning": {"effort": "high"}}, None, {"reasoning_effort": "high"}),
+        ({"think": False}, None, {"thinking": False}),
+        ({"think": "high"}, None, {"reasoning_effort": "high"}),
+        ({"thinking": {"type": "enabled", "budget_tokens": 9}}, None, {"thinking": True, "max_reasoning_tokens": 9}),
     ],
 )
 def test_fields_become_options(body: dict[str, Any], most: int | None, expected: dict[str, Any]) -> None:
@@ -35,6 +38,8 @@ def test_fields_become_options(body: dict[str, Any], most: int | None, expected:
         ({"reasoning_effort": "much"}, "reasoning_effort"),
         ({"reasoning": {"effort": 3}}, "reasoning.effort"),
         ({"reasoning": "high"}, "reasoning"),
+        ({"think": "much"}, "think"),
+        ({"think": 1}, "think"),
     ],
 )
 def test_other_values_are_refused(body: dict[str, Any], param: str) -> None:

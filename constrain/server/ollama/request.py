@@ -113,7 +113,8 @@ def _read_common(body: Mapping[str, Any]) -> tuple[ChatOptions, bool]:
     options: ChatOptions = {**read_options(body), **read_logprobs(body), **read_cache_prompt(body)}
     options |= read_certificate(body)
     most = options.get("max_tokens")
-    options |= {**read_thinking(body, most), **thinking_options(body, most)}
+    thinking = thinking_options(body, most)
+    options |= {**read_thinking(body, most), **thinking}
     return options, read_keep_alive(body)
 
 

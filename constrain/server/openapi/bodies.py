@@ -113,6 +113,7 @@ THINKING: dict[str, Schema] = {
     "enable_thinking": FLAG,
     "reasoning": {"type": ["object", "null"], "properties": _REASONING},
     "reasoning_effort": _EFFORT,
+    "think": {"anyOf": [{"enum": [*EFFORTS]}, FLAG]},
     "thinking": {"type": ["boolean", "object", "null"]},
     "thinking_budget": {"type": ["integer", "null"], "minimum": 0},
 }
