@@ -91,6 +91,7 @@ class Plan:
         shared: function that returns how many tokens at the beginning of the prompt other requests share, for the
             prompt cache on disk; None if the request is private.
         prefix: token ids that the answer begins with.
+        may_be_cut: whether free text is an answer, so that a limit may cut it anywhere.
         is_greedy: whether a single answer has the temperature 0 in place of that of ``sampling``.
         settings: the other options.
         result: type of the answer; with tools, type of its content.
@@ -116,6 +117,7 @@ class Plan:
     tool_quotes: Mapping[str, Quotes] = field(default_factory=dict)
     shared: Callable[[], int] | None = None
     is_greedy: bool = False
+    may_be_cut: bool = False
     prefix: tuple[int, ...] = ()
 
     @property
@@ -266,6 +268,7 @@ class Job:
             trace=Trace(self._start(), plan.describe_token) if settings.trace else None,
             prefix=plan.prefix,
             draft=self._draft(draft_text, sampling),
+            may_be_cut=plan.may_be_cut,
             about_prompt=partial(plan.describe_shown, "show_schema=False leaves the schema out"),
         )
         writing = Writing(self, answer, progress, text_tokens, draft_text, self._start(), sampling)

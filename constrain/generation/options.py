@@ -51,7 +51,8 @@ class Options(CompileOptions, total=False):
     Attributes:
         max_tokens: the most tokens of the answer, without the end of generation; ``None`` (the default) for the rest of
             the context. An answer with a schema is complete within the limit: at it, open strings end after their last
-            whole word, and arrays and objects are closed. ``BudgetError`` if no answer fits.
+            whole word, and arrays and objects are closed. ``BudgetError`` if no answer fits. Free text is cut, even
+            before its beginning.
         max_string_tokens: soft limit on the tokens of one string; ``None`` (the default) for no limit. It stops models
             that repeat themselves inside a string. At the limit the string ends after its current word, or after the
             word before it if that takes more than 8 further tokens. A string that the schema requires to be longer

@@ -204,6 +204,7 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
         tool_quotes(tools, sources),
         shared=_shared(settings, prompted.tokens, prompted.count_shared),
         is_greedy=is_greedy and leaves_temperature_open(options),
+        may_be_cut=schema is None and answer.calls is not Calls.REQUIRED and not settings.certificate,
         prefix=prefix,
     )
 

@@ -13,6 +13,7 @@ import constrain
 from constrain import ArgumentsDelta, CallEnded, CallStarted, Finished, ReasoningDelta, Refusal, Reply, TextDelta, tool
 from constrain.chat.prompt.messages import check_messages
 from constrain.generation.planning import make_plan
+from tests.support.chat.templates import template
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -251,6 +252,20 @@ def reasoning_tokens(model: constrain.Model, completion: constrain.Completion) -
     """How many tokens the reasoning has."""
     length = len(completion.reasoning)
     return next(n for n in range(len(completion.tokens)) if len(shown(model, completion.tokens[:n])) >= length)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["harmony", "deepseek-r1", "functionary-v3.2"])
+def test_free_text_without_room_for_its_marks_is_cut_and_no_error(model: constrain.Model, name: str) -> None:
+    served = constrain.Model(model.llama, chat_template=template(name))
+    for fields in ({}, {"tools": [get_weather]}, {"confidence": True, "logprobs": True, "trace": True}):
+        options: Any = {"max_tokens": 1, **fields}
+        completion = constrain.complete(served, QUESTION, **options)
+        assert (completion.text, completion.tokens, completion.ended_by) == ("", (), "limit")
+    for demanding in ({"tool_choice": "required"}, {"certificate": True}):
+        options = {"max_tokens": 1, "tools": [get_weather], **demanding}
+        with pytest.raises(constrain.BudgetError):
+            constrain.complete(served, QUESTION, **options)
 
 
 @pytest.mark.slow

@@ -152,6 +152,7 @@ class Answer:
         prefix: tokens that the answer begins with, all of which the matcher allows; not with a draft.
         draft: the text before the answer; ``None`` for none. Only for answers with a matcher.
         questions: asks about the finished answer, for ``ask``; ``None`` to ask nothing.
+        may_be_cut: whether an answer without room for its structure is empty; otherwise that is an error.
         about_prompt: describes parts of the prompt that are not the caller's text, for the error about a long prompt.
 
     Attributes:
@@ -188,6 +189,7 @@ class Answer:
     trace: Trace | None = None
     prefix: Sequence[int] = ()
     draft: Draft | None = None
+    may_be_cut: bool = False
     about_prompt: Callable[[], str] = _nothing
     questions: Callable[[], Questions[None]] | None = None
 
@@ -238,6 +240,8 @@ class Answer:
         try:
             self.matcher = self.start(self._limit)
         except BudgetError as error:
+            if self.may_be_cut:
+                return self._finish(self._budget)
             message = f"{name}, but the shortest answer takes {error.needed} tokens"
             raise BudgetError(message, needed=error.needed) from None
         if self.prefix:
