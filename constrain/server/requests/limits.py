@@ -29,15 +29,6 @@ MAX_STOPS = 64
 MAX_STOP_SEQUENCES = 1024
 """Texts of ``stop_sequences``. Beyond: status 400."""
 
-MAX_METADATA = 16
-"""Members of ``metadata``, as for OpenAI. Beyond: status 400."""
-
-MAX_METADATA_KEY = 64
-"""Characters of a key of ``metadata``, as for OpenAI. Beyond: status 400."""
-
-MAX_METADATA_VALUE = 512
-"""Characters of a value of ``metadata``, as for OpenAI. Beyond: status 400."""
-
 MAX_COMPLETION_LOGPROBS = 5
 """Most likely tokens reported for each place of a text completion (``logprobs``), as for OpenAI. Beyond: status 400."""
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
-
-from openai.types.responses import ResponseIncludable
+from typing import TYPE_CHECKING, Any
 
 from constrain.chat.tools.kinds import CustomTool
 from constrain.fields.logprobs import logprobs_options, read_certificate, read_confidence, read_top_logprobs
@@ -28,11 +26,11 @@ from constrain.fields.values import (
     optional_text,
 )
 from constrain.fields.votes import read_unbias, read_vote
+from constrain.server.http.account import warn
 from constrain.server.http.errors import convert_field_errors
 from constrain.server.requests.body import model_name
 from constrain.server.requests.formats import TEXT_FORMAT, read_format
 from constrain.server.requests.limits import RANGES
-from constrain.server.requests.metadata import read_metadata
 from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Places
 from constrain.server.requests.question import Question, read_n
@@ -55,7 +53,6 @@ if TYPE_CHECKING:
     from constrain.server.responses.input import Item
     from constrain.server.settings import StrictSubset
 
-_INCLUDABLE: tuple[str, ...] = get_args(ResponseIncludable)
 _LOGPROBS = "message.output_text.logprobs"
 
 _TRUNCATIONS = ("auto", "disabled")
@@ -155,7 +152,7 @@ def read_request(
         "background": False,
         "instructions": instructions,
         "max_output_tokens": body.get("max_output_tokens"),
-        "metadata": read_metadata(body) or {},
+        "metadata": _read_metadata(body),
         "parallel_tool_calls": parallel,
         "previous_response_id": previous,
         "reasoning": repeat_reasoning(body),
@@ -165,7 +162,7 @@ def read_request(
         "tool_choice": "auto" if tools.choice is None else _repeat_choice(tools.choice, body["tool_choice"]),
         "tools": repeat_tools(tools, body),
         "truncation": "disabled",
-        "user": optional_text(body, "user"),
+        "user": body["user"] if isinstance(body.get("user"), str) else None,
     }
     return ResponsesRequest(
         model=model,
@@ -182,6 +179,15 @@ def read_request(
         store=store,
         repeated=repeated,
     )
+
+
+def _read_metadata(body: Mapping[str, Any]) -> dict[str, str]:
+    """Returns ``metadata``, which the response repeats; with a warning, ``{}`` for what is no object of strings."""
+    given = body.get("metadata") or {}
+    if isinstance(given, dict) and all(isinstance(value, str) for value in given.values()):
+        return given
+    warn("'metadata' is no object with strings as values, so the response does not repeat it.")
+    return {}
 
 
 def _read_store(body: Mapping[str, Any], *, keeps: bool) -> bool:
@@ -210,7 +216,6 @@ def _logprobs(body: Mapping[str, Any]) -> ChatOptions:
     A request with ``top_logprobs`` gets log-probabilities even without ``include``.
     """
     given = body.get("include")
-    entries = enumerate([] if given is None else array(given, "include"))
-    included = [one_of(each, _INCLUDABLE, f"include[{index}]") for index, each in entries]
+    included = [] if given is None else array(given, "include")
     top = read_top_logprobs(body) or 0
     return logprobs_options(top) if top or _LOGPROBS in included else {}

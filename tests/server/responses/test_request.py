@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from constrain.server.http.errors import ApiError
 from constrain.server.responses.request import ResponsesRequest, read_request
 from tests.support.server.response_answers import PERSON, TOOLS
+
+if TYPE_CHECKING:
+    from constrain.server.http.account import Account
 
 FUNCTION, CUSTOM = TOOLS
 OPEN = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a"]}
@@ -61,6 +64,13 @@ def test_unknown_fields_are_ignored() -> None:
         "new": {},
     }
     assert _read(**ignored, truncation="auto", stream_options={"include_obfuscation": False}) == _read()
+
+
+@pytest.mark.parametrize("metadata", [5, "x", [1], {"a": 1}, {"a": {}}])
+def test_what_cannot_be_repeated_is_accepted(metadata: Any, account: Account) -> None:
+    request = _read(metadata=metadata, user=metadata, include=["an.item.of.next_year"])
+    assert (request.repeated["metadata"], request.options) == ({}, {})
+    assert ["'metadata'" in each for each in account.warnings] == [True]
 
 
 def test_sampling_and_the_limit_are_passed_on() -> None:
