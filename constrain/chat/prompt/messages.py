@@ -318,10 +318,10 @@ def _check_answer(message: Mapping[str, Any], where: str, name: str) -> Message:
         content = _content(message, where)
     elif message.get("refusal") is not None:
         content = _text(message["refusal"], f"{where}.refusal")
-    elif calls or thoughts:
+    elif calls or thoughts or "content" in message:  # an earlier answer may be empty
         content = ""
     else:
-        problem = f"must not be null without tool_calls{_misspelt(message, 'content')}"
+        problem = f"must not be missing without tool_calls{_misspelt(message, 'content')}"
         raise MessageError(f"{where}.content", problem)
     return Message(
         "assistant",

@@ -46,6 +46,7 @@ CONVERSATIONS: dict[str, Conversation] = {
     "an answer with reasoning": [user(), answer(reasoning_content="word-thought"), user()],
     "an empty question": [user("")],
     "an empty answer": [user(), answer(""), user()],
+    "an answer that is null": [user(), {"role": "assistant", "content": None}, user()],
     "an empty system message": [system(""), user()],
     "content as parts": [{"role": "user", "content": [{"type": "text", "text": "word-user"}]}],
     "two questions": [user(), user()],
