@@ -238,8 +238,9 @@ class ChatOptions(ValueOptions, total=False):
             default.
         thinking: whether a model that can reason does so before its answer; ``None`` (the default) for only if there
             is no schema; ``"adaptive"`` for whenever the model likes. A ``draft`` takes the place of the reasoning.
-        max_reasoning_tokens: soft limit on the tokens of the reasoning; ``None`` (the default) for half of
-            ``max_tokens``, or no limit if that is ``None``, too.
+        max_reasoning_tokens: soft limit on the tokens of the reasoning. ``None`` (the default) is half of
+            ``max_tokens`` for answers with a schema or a required call, and otherwise no limit: reasoning and text are
+            cut where ``max_tokens`` are used up.
         reasoning_effort: how much a model that can reason does so: ``"none"``, ``"minimal"``, ``"low"``, ``"medium"``,
             ``"high"``, ``"xhigh"`` or ``"max"``; ``None`` (the default) leaves it to the model. A template with a
             variable of this name gets the word, or the nearest of ``"low"``, ``"medium"`` and ``"high"``. Each but

@@ -132,6 +132,9 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
         options["sources"] = sources
     answer = _make_answer_language(model, schema, options, tools, form, sources)
     language = _text_language(schema, options) if answer is None else None
+    may_be_text = schema is None and (answer is None or answer.calls is not Calls.REQUIRED)
+    if may_be_text and options.get("max_reasoning_tokens") is None:  # reasoning is cut like text
+        settings = replace(settings, max_reasoning_tokens=settings.max_tokens or None)
     if settings.draft:
         _check_draft(schema, tools, thinking=options.get("thinking") is True)
         options.pop("thinking", None)
@@ -204,7 +207,7 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
         tool_quotes(tools, sources),
         shared=_shared(settings, prompted.tokens, prompted.count_shared),
         is_greedy=is_greedy and leaves_temperature_open(options),
-        may_be_cut=schema is None and answer.calls is not Calls.REQUIRED and not settings.certificate,
+        may_be_cut=may_be_text and not settings.certificate,
         prefix=prefix,
     )
 

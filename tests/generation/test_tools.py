@@ -281,9 +281,13 @@ def test_reasoning_is_apart_and_bounded(thinking: constrain.Model) -> None:
 
 
 @pytest.mark.slow
-def test_half_of_the_tokens_are_left_for_the_answer(thinking: constrain.Model) -> None:
-    completion = constrain.complete(thinking, QUESTION, max_tokens=40, seed=1)
-    assert reasoning_tokens(thinking, completion) <= 20
+def test_half_of_the_tokens_are_left_for_an_answer_that_must_be_whole(thinking: constrain.Model) -> None:
+    options: Any = {"thinking": True, "max_tokens": 40, "seed": 1}
+    completion = constrain.complete(thinking, QUESTION, schema={"type": "string"}, **options)
+    assert 0 < reasoning_tokens(thinking, completion) <= 20
+    text = constrain.complete(thinking, QUESTION, max_tokens=40, seed=1)
+    assert reasoning_tokens(thinking, text) > 20
+    assert constrain.complete(thinking, QUESTION, max_tokens=80, seed=1).reasoning.startswith(text.reasoning)
 
 
 @pytest.mark.slow
