@@ -24,7 +24,7 @@ from constrain import grammars
 from constrain.errors import ConstrainError, ExportError, GrammarError, LimitError, PatternError, SchemaError
 from constrain.gbnf.source import Gbnf
 from constrain.generation.options import MAX_NUMBER_TOKENS, WHOLE_PROMPT, Options
-from constrain.language.policies import ABOUT, CHOICES, CompileOptions
+from constrain.language.policies import ABOUT, CHOICES, GENERATION, CompileOptions
 from constrain.language.schema_text import schema_text
 from constrain.language.short_schema import is_short
 from constrain.language.wrong_schema import describe_no_json
@@ -169,12 +169,18 @@ def policies(**given: Any) -> CompileOptions:
     return asked
 
 
+def _policy(name: str, about: str) -> Any:
+    """Makes the option of a policy; its default depends on the command where generation has one of its own."""
+    own = f"{GENERATION[name]} for answers, else {CHOICES[name][0]}" if name in GENERATION else None
+    return one_of(CHOICES[name], about, default=own)
+
+
 _STRICT = Annotated[bool, typer.Option("--strict", help="Refuse schemas that OpenAI's strict mode refuses.")]
 policies.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
     [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, default, annotation in (
-            *((name, None, Annotated[str | None, one_of(CHOICES[name], about)]) for name, about in ABOUT.items()),
+            *((name, None, Annotated[str | None, _policy(name, about)]) for name, about in ABOUT.items()),
             ("strict", False, _STRICT),
         )
     ]
@@ -477,6 +483,8 @@ def read_lark(name: str) -> Lark:
     """
     path = Path(name)
     is_path = path.exists() or path.name != name or path.suffix
+    if not is_path and not name.isidentifier():
+        raise GrammarError(f"{name!r:.80} is neither a file nor a name; write the text of a grammar into a file")
     return Lark(read_text(path)) if is_path else grammars.load(name)
 
 

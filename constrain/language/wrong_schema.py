@@ -95,9 +95,12 @@ def describe_no_type_name(name: object, known: Collection[str]) -> str:
 
 
 def refuse_file_name(text: str) -> None:
-    """Raises ``GrammarError`` for the name of a file in place of the text of a grammar."""
+    """Raises ``GrammarError`` for the name of a file, or of a ready grammar, in place of the text of a grammar."""
     if _FILE.fullmatch(text.strip()):
         raise GrammarError("this is the name of a file: pass its text", line=1, column=1)
+    if (name := text.strip()).isidentifier():
+        cure = f"this is a name: pass the text of a grammar, or a ready one: grammars.load({name!r:.80})"
+        raise GrammarError(cure, line=1, column=1)
 
 
 def describe_no_json(text: str) -> str:

@@ -56,6 +56,9 @@ _MAX_FLOAT_MULTIPLE = 1_000_000
 fixed tolerance, and from about ten times this distance on it rejects some multiples."""
 
 _BOUNDS = ("gt", "ge", "lt", "le")
+_READ_BOUNDS = ("date", "datetime", "time", "timedelta", "int")
+"""Core schemas whose bounds may be written otherwise than their values."""
+
 _ASCII = r"[\u0000-\u007f]*"
 _ALL_WHITESPACE = r"\s\u0085\u001c-\u001f"
 
@@ -262,7 +265,7 @@ class _Generator(GenerateJsonSchema):
         is_own = schema["type"] in ("function-before", "function-wrap")
         self._functions += is_own
         try:
-            result: dict[str, Any] = super().generate_inner(schema)
+            result: dict[str, Any] = super().generate_inner(_with_read_bounds(schema))
         finally:
             self._functions -= is_own
         return result
@@ -554,6 +557,14 @@ def _inward(name: str, bound: Decimal) -> int | float:
     if name in ("gt", "ge"):
         return nearest if Decimal(repr(nearest)) >= bound else math.nextafter(nearest, math.inf)
     return nearest if Decimal(repr(nearest)) <= bound else math.nextafter(nearest, -math.inf)
+
+
+def _with_read_bounds(schema: Any) -> Any:
+    """Returns a core schema whose bounds are values of its type; Pydantic also takes texts, and days for moments."""
+    if schema["type"] not in _READ_BOUNDS:
+        return schema
+    read = SchemaValidator({"type": schema["type"]}).validate_python
+    return schema | {name: read(schema[name]) for name in _BOUNDS if isinstance(schema.get(name), str | date)}
 
 
 def _limits(schema: Any, step: timedelta, first: Any, last: Any) -> tuple[Any, Any]:

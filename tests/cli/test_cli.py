@@ -122,7 +122,8 @@ REFUSED = """
 2 | explain x --dialect python | needs --regex
 2 | explain x --regex a --lark semver | give one of them
 2 | explain x --regex a --structural-tag x.json | give one of them
-2 | explain x --lark 'no such grammar' | no grammar 'no such grammar'
+2 | explain x --lark no_such_grammar | no grammar 'no_such_grammar'
+2 | explain x --lark 'start: "a"' | neither a file nor a name; write the text of a grammar into a file
 2 | explain x --lark latin.json | latin.json: this is not UTF-8
 2 | explain x --regex a --registry latin.json | latin.json: this is not UTF-8
 2 | explain x --regex a --whitespace compact | whitespace applies to JSON Schemas only

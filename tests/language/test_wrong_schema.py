@@ -88,9 +88,19 @@ def test_the_type_of_answers_is_refused_alike(case: str) -> None:
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("source", [Lark("json.lark"), Gbnf("folder/json.gbnf\n")])
-def test_the_name_of_a_file_is_no_grammar(source: Lark | Gbnf) -> None:
-    with pytest.raises(GrammarError, match="this is the name of a file: pass its text"):
+_FILE = "this is the name of a file: pass its text"
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (Lark("json.lark"), _FILE),
+        (Gbnf("folder/json.gbnf\n"), _FILE),
+        (Lark("sql_select"), "this is a name: .*load\\('sql_select'\\)"),
+    ],
+)
+def test_a_name_is_no_grammar(source: Lark | Gbnf, says: str) -> None:
+    with pytest.raises(GrammarError, match=says):
         source.grammar()
 
 

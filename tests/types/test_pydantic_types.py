@@ -161,10 +161,12 @@ SCALARS: dict[str, Any] = {
     "date after": Annotated[date, Field(gt=TODAY)],
     "date up to": Annotated[date, Field(le=TODAY)],
     "date between": Annotated[date, Field(ge=TODAY, lt=date(2024, 3, 2))],
+    "date from a text": Annotated[date, Field(ge="2024-02-29")],
     "date in the past": PastDate,
     "date in the future": FutureDate,
     "datetime": datetime,
     "datetime from": Annotated[datetime, Field(ge=datetime(2020, 1, 1))],  # noqa: DTZ001
+    "datetime from a day": Annotated[datetime, Field(ge=TODAY)],
     "datetime between": Annotated[
         AwareDatetime,
         Field(
@@ -179,6 +181,7 @@ SCALARS: dict[str, Any] = {
     "naive datetime from": Annotated[NaiveDatetime, Field(ge=datetime(2023, 12, 31, 12))],  # noqa: DTZ001
     "time": time,
     "time before": Annotated[time, Field(lt=time(12, 30))],
+    "time before a text": Annotated[time, Field(lt="12:30")],
     "timedelta": timedelta,
     "positive timedelta": Annotated[timedelta, Field(gt=timedelta(0))],
     "timedelta between": Annotated[timedelta, Field(ge=timedelta(minutes=1), le=timedelta(hours=1))],

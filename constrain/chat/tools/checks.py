@@ -112,10 +112,10 @@ def check_format(name: str, source: Source | None) -> None:
 def check_function(name: str, function: Any, calls: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]] = ()) -> None:
     """Raises ``ToolError`` if a function cannot be a tool, or does not accept the given calls (without context)."""
     if not callable(function) or isinstance(function, type):
-        raise ToolError(
-            f"tool {name!r}: {function!r:.80} is not a function; pass a class or type as schema=, or annotate a "
-            f"parameter with it"
-        )
+        cure = "pass a class or type as schema=, or annotate a parameter with it"
+        if not isinstance(function, type):
+            cure = "pass the function itself, not its result or its name, as in tools=[forecast]"
+        raise ToolError(f"tool {name!r}: {function!r:.80} is not a function; {cure}")
     written = innermost(function)
     if inspect.isgeneratorfunction(written) or inspect.isasyncgenfunction(written):
         raise ToolError(f"tool {name!r}: its function yields; return one result instead, such as a list")

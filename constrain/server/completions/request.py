@@ -80,9 +80,9 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
     ``response_format`` has the same effect as in chat completions.
     """
     model = model_name(body)
+    refuse_fields(body, COMPLETIONS_FIELDS)
     prompts = read_texts(body, _PROMPT)
     n = read_n(body)
-    refuse_fields(body, COMPLETIONS_FIELDS)
     streaming = read_streaming(body)
     best_of = _best_of(body, n, stream=streaming.is_wanted)
     top_logprobs = _top_logprobs(body)

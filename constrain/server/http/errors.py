@@ -150,9 +150,10 @@ async def on_http_error(request: Request, error: Exception) -> JSONResponse:
     found: HTTPException = error  # type: ignore[assignment]
     place = f"{request.method} {request.url.path}"
     if found.status_code == 404:
-        known = [route.path_format for route in request.app.routes]
+        known = [each.path_format for each in request.app.routes if request.method in (each.methods or ())]
         place += did_you_mean(request.url.path, [path for path in known if path != "/"])
-    message = {404: f"Unknown request URL: {place}.", 405: f"Not allowed: {place}."}.get(
+    allowed = (found.headers or {}).get("Allow", "another method")
+    message = {404: f"Unknown request URL: {place}.", 405: f"Not allowed: {place}. Use {allowed}."}.get(
         found.status_code, found.detail
     )
     code = {404: "unknown_url", 405: "method_not_allowed"}.get(found.status_code)

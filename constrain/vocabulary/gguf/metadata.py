@@ -149,7 +149,8 @@ def map_model(path: str | os.PathLike[str]) -> memoryview:
             # The map is not closed here: a propagating error still holds views into it.
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except OSError as error:
-        cure = "; a model is the path of a GGUF file on this machine" if isinstance(error, FileNotFoundError) else ""
+        cure = "; a model is a GGUF file on this machine: `constrain models` lists them, and fetches others"
+        cure = cure if isinstance(error, FileNotFoundError) else ""
         raise ModelError(f"{name}: cannot be opened: {error.strerror}{cure}") from error
 
 

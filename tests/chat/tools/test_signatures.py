@@ -523,7 +523,7 @@ REFUSED: list[tuple[Any, str]] = [
     (yields_too, "yields"),
     (Point, "schema="),
     (int, "schema="),
-    (3, "not a function"),
+    (3, "not a function; pass the function itself"),
     ([], "not a function"),
     (max, "signature"),
     (lambda a: a, "<lambda>.*name="),

@@ -52,7 +52,9 @@ def test_an_unknown_model_is_not_asked() -> None:
 def test_unknown_paths_and_methods_are_errors_in_the_same_shape(method: str, path: str, status: int) -> None:
     response = ask(application(), method, path)
     assert response.status_code == status
-    assert error_of(response)["type"] == "invalid_request_error"
+    error = error_of(response)
+    assert error["type"] == "invalid_request_error"
+    assert (status == 405) == (f"Use {response.headers.get('allow')}." in error["message"])
 
 
 @pytest.mark.parametrize(
@@ -89,9 +91,10 @@ def test_a_path_without_its_version_needs_a_key_too() -> None:
         ("/openai/v1/chat/completions", "/v1/chat/completions"),
         ("/v1/chat/completions/", "/v1/chat/completions"),
         ("/v1/completion", "/v1/completions"),
-        ("/v1/api/tags", "/api/tags"),
+        ("/v1/api/chat", "/api/chat"),
         ("/tokenise", "/tokenize"),
         ("/a", None),
+        ("/v1/files", None),  # /v1/models is near, but is only read
         ("/v1/" + "a" * 5000, None),
     ],
 )
