@@ -289,9 +289,9 @@ def _follow(console: Console, rows: int, run: Iterator[Counts], model: Model | N
 
 
 def _summary(counts: Counts, output: Location, errors: Location) -> str:
-    said = f"{output}: {counts.answered} answers"
+    said = f"{output}: {counts.answered} {'answer' if counts.answered == 1 else 'answers'}"
     if counts.known:
         said += f", and {counts.known} from before"
     if counts.failed:
-        said += f"; {counts.failed} lines have none, see {errors}"
+        said += f"; {counts.failed} {'line has' if counts.failed == 1 else 'lines have'} none, see {errors}"
     return said

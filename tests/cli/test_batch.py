@@ -150,7 +150,7 @@ def test_the_command_tells_of_lines_without_an_answer(folder: Path) -> None:
     (folder / "in.jsonl").write_text("\n".join(wrong))
     done = finished("--errors", "bad.jsonl")
     assert done.returncode == 3
-    assert "out.jsonl: 1 answers; 11 lines have none, see bad.jsonl" in done.stderr
+    assert "out.jsonl: 1 answer; 11 lines have none, see bad.jsonl" in done.stderr
     listed = [line for line in done.stderr.splitlines() if line.startswith("line ")]
     assert len(listed) == 10, "the first ten that were known"
     failures = records(folder / "bad.jsonl")
