@@ -8,6 +8,9 @@
 schema after schema in turn, so that noise falls on all alike. Each instance is fed twice: *cold* times are of the
 first walk, *warm* ones of the second. Of ``--repeat`` passes in fresh processes the least time of every step counts.
 Time to first mask is compile, matcher and mask; time between masks is mask and accept of one token.
+
+With a kernel that was configured with ``-DCONSTRAIN_ABLATION=ON``, ``--ways`` compares the kernel with itself without
+each of its ways to a mask.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import os
 import sys
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
@@ -82,7 +86,8 @@ class OurSession:
 
 
 class OurEngine:
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: Tokens, without: str = "") -> None:
+        os.environ["CONSTRAIN_WITHOUT"] = without
         import constrain
 
         self.vocabulary = constrain.Vocabulary.from_gguf(tokens.path)
@@ -192,6 +197,11 @@ ENGINES: dict[str, tuple[str, Callable[[Tokens], Engine]]] = {
     "xgrammar": ("xgrammar", XgrammarEngine),
 }
 """Name of the module, name of the distribution, how it starts."""
+
+WAYS = ("repetition", "far counts", "difference", "paths", "tokens after exits", "rows", "stand-ins", "signatures")
+"""Ways to a mask that the kernel can do without (`ways.h`)."""
+
+ENGINES |= {f"without {way}": ("constrain-llm", partial(OurEngine, without=way)) for way in WAYS}
 
 
 # One engine in its process
@@ -431,6 +441,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=3, help="passes in fresh processes (default: %(default)s)")
     parser.add_argument("--engines", nargs="+", choices=list(ENGINES), default=installed)
+    engines = ["constrain", *(f"without {way}" for way in WAYS)]
+    parser.add_argument("--ways", dest="engines", action="store_const", const=engines, help="see above")
     parser.add_argument("--output", type=Path, default=Path("masks.json"))
     arguments = parser.parse_args()
     for path in (arguments.vocabulary, arguments.schemas):

@@ -13,6 +13,8 @@
 #include <functional>
 #include <utility>
 
+#include "ways.h"
+
 namespace constrain {
 
 namespace {
@@ -96,7 +98,7 @@ const IndependentTokens* ContextIndependentTokens::after(const Exits& exits, Lex
   Hash shared = mix(seeded(0x6166746572), exits.key);
   for (const Lexer::Entry& entry : lexer_.entries(lexer)) shared = mix(shared, this->key(entry));
   std::shared_ptr<const IndependentTokens> tokens = shareable ? vocabulary_.find_independent(shared) : nullptr;
-  if (!tokens && count_after(exits, lexer) > few_suffixes) {
+  if (!tokens && uses("tokens after exits") && count_after(exits, lexer) > few_suffixes) {
     tokens = make_after(exits, lexer);
     keep(shared, shareable, tokens);
   }
@@ -134,7 +136,7 @@ Hash ContextIndependentTokens::key(const Lexer::Entry& entry) const {
 
 // The repetition that a state is, if it is one.
 std::optional<Repetition> ContextIndependentTokens::repetition(const std::vector<Lexer::Entry>& entries) {
-  if (entries.size() != 1 || lexer_.is_lazy(entries[0].terminal)) return std::nullopt;
+  if (entries.size() != 1 || lexer_.is_lazy(entries[0].terminal) || !uses("repetition")) return std::nullopt;
   return repetitions_.find(entries[0].expression);
 }
 
@@ -381,7 +383,7 @@ bool ContextIndependentTokens::by_paths(IndependentTokens& tokens, LexId lexer) 
     alphabet = alphabet | expressions.alphabet(whole);
     if (!units) units = repetitions_.endless(whole, unit);
   }
-  if (!units || !stays_inside(lexer, unit)) return false;
+  if (!units || !uses("paths") || !stays_inside(lexer, unit)) return false;
   tokens.base = units->all;
   Walk walk{tokens, vocabulary_.words()};
   const Trie& trie = vocabulary_.trie();
@@ -423,7 +425,7 @@ bool ContextIndependentTokens::by_paths(IndependentTokens& tokens, LexId lexer) 
 // differ in long tokens only. Null for other states. If there is no difference, `like` becomes the plain state.
 std::shared_ptr<const IndependentTokens> ContextIndependentTokens::without_far_counts(LexId lexer, LexId& like) {
   auto has_count = [this](const Lexer::Entry& entry) { return lexer_.expressions()[entry.expression].has_count; };
-  if (std::ranges::none_of(lexer_.entries(lexer), has_count)) return nullptr;
+  if (std::ranges::none_of(lexer_.entries(lexer), has_count) || !uses("far counts")) return nullptr;
   const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(lexer);
   if (repetition(entries)) return nullptr;
   std::vector<Lexer::Entry> plain_entries = entries;
@@ -567,7 +569,7 @@ bool ContextIndependentTokens::differing_bytes(uint32_t own, uint32_t plain, Byt
 bool ContextIndependentTokens::by_difference(IndependentTokens& tokens, LexId lexer) {
   const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(lexer);
   const Wide wide = find_wide(entries);
-  if (wide.expression == ExprId::nothing) return false;
+  if (wide.expression == ExprId::nothing || !uses("difference")) return false;
   for (uint32_t i = 0; i < entries.size(); ++i) {  // two equally wide entries would differ everywhere
     if (ExprId unit; i != wide.position && repetitions_.endless(entries[i].expression, unit)) return false;
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "strings.h"
+#include "ways.h"
 
 namespace constrain {
 
@@ -20,7 +21,7 @@ constexpr size_t few_additions = 256;   // the same for the masks of walks throu
 void MaskComputation::compute(MaskDraft& mask, const Place& here) {
   const LexId lexer = here.lexer;
   if (lexer == LexId::dead) return;  // only the end of the text is possible here
-  if (grammar_.reads_bytes && is_short(lexer)) {
+  if (grammar_.reads_bytes && uses("rows") && is_short(lexer)) {
     if (const uint32_t row = rows_.of(here); row != PlaceRows::without_row) return by_rows(mask, here, row);
   }
   const std::shared_ptr<const IndependentTokens> alone = independent_.of(lexer);
@@ -210,7 +211,7 @@ void MaskComputation::walk_exits(MaskDraft& mask, std::span<const uint32_t> node
     const uint8_t byte = trie.byte(nodes[i]);
     const LexId entered = lexer_.step(next.lexer, byte);
     const TextId text = lexer_.remembers(entered) ? stepping_.memory().extend(TextId::empty, byte) : TextId::empty;
-    const bool has_row = grammar_.reads_bytes && entered != LexId::dead;
+    const bool has_row = grammar_.reads_bytes && uses("rows") && entered != LexId::dead;
     const uint32_t row = has_row ? rows_.of({entered, next.set, text, false, next.track}) : PlaceRows::without_row;
     for (; i < nodes.size() && trie.byte(nodes[i]) == byte; ++i) {
       if (entered == LexId::dead) continue;

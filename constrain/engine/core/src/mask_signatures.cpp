@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "errors.h"
+#include "ways.h"
 
 namespace constrain {
 
@@ -46,7 +47,7 @@ Hash MaskSignatures::key(const Place& place, const MaskSignature& first) {
 }
 
 bool MaskSignatures::find(Mask& mask, const Place& place) {
-  if (has_none(place)) return false;
+  if (has_none(place) || !uses("signatures")) return false;
   const uint32_t* first = first_.find(index(place.lexer));
   if (!first) return false;
   std::vector<SetId> sets;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "errors.h"
+#include "ways.h"
 
 namespace constrain {
 
@@ -21,7 +22,7 @@ constexpr size_t max_derivatives = 300;  // derivatives of one terminal
 }  // namespace
 
 std::optional<Place> StandIns::of(const Place& place) {
-  if (has_none()) return std::nullopt;
+  if (has_none() || !uses("stand-ins")) return std::nullopt;
   try {
     Place stand_in = place;
     stand_in.set = of_set(place.set);
