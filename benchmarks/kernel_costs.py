@@ -1,4 +1,4 @@
-"""What the kernel's single steps cost on one vocabulary: prints the table of constrain/engine/core/README.md.
+"""What the kernel's single steps cost on one vocabulary: prints the table of constrain/kernel/README.md.
 
 python benchmarks/kernel_costs.py llama-bpe.gguf
 
@@ -16,7 +16,7 @@ import time
 from typing import TYPE_CHECKING
 
 import constrain
-from constrain.engine import core
+from constrain import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -71,7 +71,7 @@ def measure(path: str) -> tuple[dict[str, float], dict[str, float]]:
     person = compiled(PERSON)
     seconds["compile a schema of 3 properties, all of it"] = time.perf_counter() - begin
     grammar = person.grammar
-    seconds["the kernel's share of that"] = timed(lambda: core.CompiledGrammar(grammar, vocabulary._core))
+    seconds["the kernel's share of that"] = timed(lambda: kernel.CompiledGrammar(grammar, vocabulary._core))
     row = person.allocate_bitmask()[0]
 
     def mask(what: str, constraint: constrain.Constraint, text: str) -> constrain.Matcher:

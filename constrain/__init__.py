@@ -3,10 +3,11 @@
 Where things are, from the bottom up; each package's ``__init__`` says what to read first, and docs/reference/files.md
 has a line for every file:
 
+- ``kernel``, in C++, decides questions about expressions and computes masks; ``cache`` keeps its tables on disk
 - ``json_schema``, ``lark``, ``gbnf``, ``regex``, ``composition`` and ``structural`` turn schemas and grammars into a
   ``language.Grammar``; ``types`` turns Python types into JSON Schemas
 - ``exporting`` writes a ``Grammar`` in the notation of other programs
-- ``engine`` compiles a ``Grammar`` for a ``vocabulary`` and computes masks, in its native kernel ``engine.core``;
+- ``engine`` compiles a ``Grammar`` for a ``vocabulary``, and follows generations through it;
   ``inspection`` explains and checks; ``certificates`` proves that an answer is one of its grammar, and ``verify``,
   which runs alone, checks the proof
 - ``llama`` runs models: ``decoding`` one answer, ``scheduling`` several at once

@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.errors import LimitError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def compilation() -> Iterator[None]:
     """Grants this thread ``MAX_EXPANSION_WORK`` steps, unless it is part of an enclosing compilation."""
     if _work.depth == 0:
         _work.left = MAX_EXPANSION_WORK
-        _work.counted = core.steps_taken()
+        _work.counted = kernel.steps_taken()
     _work.depth += 1
     try:
         yield
@@ -103,7 +103,7 @@ def apart() -> Iterator[None]:
     try:
         yield
     finally:
-        _work.left, _work.counted = left, core.steps_taken()
+        _work.left, _work.counted = left, kernel.steps_taken()
 
 
 def spend(steps: int) -> None:
@@ -111,7 +111,7 @@ def spend(steps: int) -> None:
 
     Raises ``LimitError`` without a place; callers add the place.
     """
-    taken = core.steps_taken()
+    taken = kernel.steps_taken()
     _work.left -= steps + (taken - _work.counted) // _KERNEL_STEPS_PER_STEP
     _work.counted = taken
     if _work.left < 0 and _work.depth:

@@ -19,7 +19,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 
 # `python -m` looks for modules in the working directory first. Without a kernel built into them, the sources of a
 # checkout cannot be imported: then the installed package is documented.
-if not list((_ROOT / "constrain" / "engine" / "core").glob("*.so")):
+if not list((_ROOT / "constrain" / "kernel").glob("*.so")):
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != _ROOT]
 
 project = "constrain"

@@ -19,7 +19,7 @@ from constrain.remembering import Memory
 
 SMALL = {
     "constrain.batch.stores.locks._held": "eight letters for each lock that this process holds",
-    "constrain.engine.cache._cache_of": "a path and a lock for each cache directory that the program names",
+    "constrain.cache._cache_of": "a path and a lock for each cache directory that the program names",
     "constrain.llama.costs.kept._known": "some thirty numbers for each model, and number of answers at once",
     "constrain.llama.hashes._known": "a hash for each model file",
     "constrain.llama.lookup._loaded": "one model, the last",

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 
 _ORDER = """
-    verify errors suggestions arguments notebooks thread_pools remembering work system private_folders
+    verify errors kernel suggestions arguments notebooks thread_pools remembering work system private_folders cache
     types
-    engine.core engine.cache
     language
     partial
     voting
@@ -41,7 +40,6 @@ _ORDER = """
     grammars
     exporting
     vocabulary
-    integrations.torch_masks
     engine
     inspection
     certificates
@@ -52,7 +50,7 @@ _ORDER = """
     confidence
     chat.prompt.template chat.families chat.tools chat.answers chat.prompt chat.reading chat
     generation
-    health.canary
+    canary
     mcp
     integrations
     fields
@@ -70,8 +68,8 @@ _ORDER = """
 ORDER = _ORDER.split()
 """Packages and modules, below ``constrain``, each before all that may import it.
 
-The longest name that fits is a module's place: ``engine.core`` comes before ``language``, the rest of ``engine`` after
-it. Languages come first, then the engine that compiles them, the model, conversations, and the server.
+The longest name that fits is a module's place: ``regex.parsing`` comes before the rest of ``regex``. The kernel is at
+the bottom. Languages come first, then the engine that compiles them, the model, conversations, and the server.
 """
 
 MAX_SOURCES = 16

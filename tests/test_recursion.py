@@ -95,10 +95,10 @@ REFUSED = {
     "MAX_SHORTEST_MATCH": """compiled(Lark('start: y~200\\ny: x~200\\nx: ("a" "b")~500'))""",
     "MAX_IN_PLACE_DEPTH": 'compiled(chain(lambda inner: {"allOf": [inner]}, {"type": "integer"}))',
     "MAX_EXPRESSION_DEPTH": """
-        from constrain.engine import core
+        from constrain import kernel
         from constrain.language.tree import Alternation, Concatenation, Literal
         a, b = Literal(b"a"), Literal(b"b")
-        core.is_empty(nested(lambda part: Concatenation((Alternation((part, b)), a)), a, 20_000))""",
+        kernel.is_empty(nested(lambda part: Concatenation((Alternation((part, b)), a)), a, 20_000))""",
     "unknown how many different items there are": """
         unique = lambda inner: {"type": "array", "uniqueItems": True, "minItems": 2, "items": inner}
         compiled(chain(unique, {"enum": [1, 2, 3]}))""",

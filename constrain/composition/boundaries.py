@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.errors import LimitError
 from constrain.language.emptiness import silent_rules
 from constrain.language.grammar import EPSILON
@@ -89,7 +89,7 @@ class _Proof:
         self.grammar = grammar
         self.expressions = expressions
         self.silent = silent_rules(grammar.rules)
-        self.allowance = core.Allowance(PROOF_WORK)
+        self.allowance = kernel.Allowance(PROOF_WORK)
         self.usable = [list(self.edges_from(0, place)) for place in range(_states(grammar.rules[0].edges))]
         self.begins: dict[int, Ranges] = {}
 
@@ -108,7 +108,7 @@ class _Proof:
                 behind = ByteClass(self.beginnings(follower))
                 for lexeme in lexemes:
                     onward = sequence(self.expression(lexeme), behind, ANY_BYTES)
-                    if not asked(core.is_empty, Intersection((onward, rivals)), self.allowance):
+                    if not asked(kernel.is_empty, Intersection((onward, rivals)), self.allowance):
                         return False
         return True
 
@@ -144,7 +144,7 @@ class _Proof:
             both: tuple[Expression, ...] = self.expression(one), self.expression(other)
         else:
             both = ByteClass(self.beginnings(one)), ByteClass(self.beginnings(other))
-        return not asked(core.is_empty, Intersection(both), self.allowance)
+        return not asked(kernel.is_empty, Intersection(both), self.allowance)
 
     def expression(self, symbol: int) -> Expression:
         return self.expressions[symbol]
@@ -189,12 +189,14 @@ def _states(edges: tuple[Edge, ...]) -> int:
     return 2 + max((max(edge.source, edge.target) for edge in edges), default=0)
 
 
-def _first_bytes(expression: Expression, allowance: core.Allowance) -> Ranges:
+def _first_bytes(expression: Expression, allowance: kernel.Allowance) -> Ranges:
     found: list[tuple[int, int]] = []
     waiting = [(0, 255)]
     while waiting:
         low, high = waiting.pop()
-        if asked(core.is_empty, Intersection((expression, sequence(ByteClass(((low, high),)), ANY_BYTES))), allowance):
+        if asked(
+            kernel.is_empty, Intersection((expression, sequence(ByteClass(((low, high),)), ANY_BYTES))), allowance
+        ):
             continue
         if low < high:
             middle = (low + high) // 2

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from constrain import kernel
 from constrain.composition.boundaries import lexemes_end_by_themselves
 from constrain.composition.nodes import Composed, InSequence, OneOf, Repeated
 from constrain.composition.parts import FreeText, Schema, label
 from constrain.composition.texts import NO_TEXT, Text, shortened
 from constrain.composition.ways import Combined, Ways, at_position
-from constrain.engine import core
 from constrain.errors import ConstrainError, PatternError
 from constrain.language.grammar import EPSILON, Edge, Grammar, Kind, Rule, Terminal
 from constrain.language.merging import moved_rules
@@ -101,7 +101,7 @@ class _Composer:
                     expression: Expression = Literal(part.encode())
                 case Regex(pattern, dialect):
                     expression = parse_pattern(pattern, dialect, all_rust=True)
-                    if asked(core.is_empty, expression):
+                    if asked(kernel.is_empty, expression):
                         raise PatternError(f"{label(part)} matches no text at all")
                 case FreeText():
                     expression = part.expression()

@@ -2,12 +2,10 @@
 
 ``compile`` (in ``compiling``), ``Constraint`` and ``Matcher`` (both in ``constraint``, which is read first) are public.
 ``terminals`` names what a grammar expects. ``remembered`` has the constraints that ``compile`` knows already,
-``report`` the facts about one. ``forced`` writes forced text, which ``core`` finds, in the tokenizer's own tokens.
+``report`` the facts about one. ``forced`` writes forced text, which the kernel finds, in the tokenizer's own tokens.
 ``special`` finds the tokens that a grammar asks for, ``classes`` divides a vocabulary by them, and ``readings`` follows
 every way to read a token, as itself and as text, and to read the rules that limit their tokens, which are ``scopes``.
-``cache`` keeps constraints on disk. ``captures`` finds the named parts of a finished text, which
-``earley`` reads.
-``logits`` applies masks in the decode loops of other libraries. ``export`` writes a schema or grammar for other
-programs. ``core`` is the native kernel: it computes and remembers masks, keeps to ``max_tokens`` and compares distinct
-values (its README.md describes each class); of the package it imports only errors and trees.
+``captures`` finds the named parts of a finished text, which ``earley`` reads. ``logits`` applies masks in the decode
+loops of other libraries, ``torch_masks`` to tensors of any device. ``export`` writes a schema or grammar for other
+programs.
 """

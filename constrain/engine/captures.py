@@ -12,7 +12,7 @@ from heapq import merge
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.engine.earley import Earley, Tables, allows
 from constrain.errors import LimitError
 from constrain.language.grammar import EPSILON
@@ -148,7 +148,7 @@ class _Parts:
         self._work += end - start
         if self._work > MAX_CAPTURE_WORK:
             raise LimitError(TOO_MUCH_WORK)
-        return core.matches(expression, self._text[start:end])
+        return kernel.matches(expression, self._text[start:end])
 
     def _named(self, capture: Capture, start: int, end: int) -> list[Named]:
         """Returns the parts of a rule's text that have names."""

@@ -8,7 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from constrain.arguments import lists_options
-from constrain.engine.cache import RejectedFileError, find_cache
+from constrain.cache import RejectedFileError, find_cache
 from constrain.engine.constraint import Constraint, Keeping
 from constrain.engine.remembered import remembered_constraints
 from constrain.engine.special import VocabularyTokens
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from llama_cpp import Llama
     from typing_extensions import Unpack
 
-    from constrain.engine.cache import Cache
+    from constrain.cache import Cache
     from constrain.engine.constraint import Packed
     from constrain.json_schema.compiler import CompiledSchema
     from constrain.private_folders import Directory
@@ -262,7 +262,7 @@ class ToCompile:
         return self._finish(self._what.constraint(self._vocabulary, self._keeping()))
 
     def unpack(self, packed: Packed) -> Constraint:
-        """The constraint that another process has compiled and packed. Raises ``core.StorageError``."""
+        """The constraint that another process has compiled and packed. Raises ``kernel.StorageError``."""
         return self._finish(Constraint._unpacked(self._vocabulary, packed, self._what.grammar, self._keeping()))
 
     def _keeping(self) -> Keeping | None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
+from constrain import kernel
 from constrain.arguments import integer, wrong_type
-from constrain.engine import core
-from constrain.engine.cache import RejectedFileError, store_independent_tokens
+from constrain.cache import RejectedFileError, store_independent_tokens
 from constrain.engine.captures import Captures, has_captures, read_captures
 from constrain.engine.classes import Classes
 from constrain.engine.earley import as_graph, in_a_row
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from constrain.engine.cache import Cache
+    from constrain.cache import Cache
     from constrain.engine.classes import Ranges
     from constrain.engine.logits import LogitsProcessor
     from constrain.exporting.exporter import Target
@@ -74,7 +74,7 @@ class Precomputed:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A constraint as bytes, for another process that has an equal vocabulary and the same seed (``core.seed``)."""
+    """A constraint as bytes, for another process that has an equal vocabulary and the same seed (``kernel.seed``)."""
 
     tables: bytes
     notes: bytes
@@ -137,7 +137,7 @@ class Constraint:
             self._classes = with_marks_for(scoped, self._classes, vocabulary)
         self.has_scopes = bool(scoped)
         places = [[each.name, each.pointer] for each in resolved.terminals]
-        self._core = core.CompiledGrammar(resolved, self._tokens(), proved=resolved.proved)
+        self._core = kernel.CompiledGrammar(resolved, self._tokens(), proved=resolved.proved)
         self._scopes = None
         if scoped:
             assert self._classes is not None
@@ -165,7 +165,7 @@ class Constraint:
         """Returns the table of ``report`` for notebooks."""
         return self.report._repr_html_()
 
-    def _tokens(self) -> core.Vocabulary:
+    def _tokens(self) -> kernel.Vocabulary:
         """The tokens for the kernel, with marks for the classes of tokens."""
         return self.vocabulary._core if self._classes is None else self._classes.marked.core
 
@@ -188,7 +188,7 @@ class Constraint:
             return None
         try:
             return cls._read(vocabulary, stored.tables, stored.notes, keeping.make, keeping)
-        except core.StorageError as error:
+        except kernel.StorageError as error:
             raise RejectedFileError(f"{keeping.cache.path}: {error}") from error
 
     @classmethod
@@ -207,7 +207,7 @@ class Constraint:
         make: Callable[[], Grammar],
         keeping: Keeping | None,
     ) -> Constraint:
-        """Reads a constraint that ``_packed`` wrote. Raises ``core.StorageError``."""
+        """Reads a constraint that ``_packed`` wrote. Raises ``kernel.StorageError``."""
         self = cls.__new__(cls)
         about, _, self._places = notes.partition(b"\n")
         policies, warnings, self.split, flags, ranges = _noted(about)
@@ -221,7 +221,7 @@ class Constraint:
         self.policies = MappingProxyType(policies)
         self.warnings = warnings
         self._classes = None if ranges is None else Classes(vocabulary, ranges)
-        self._core = core.CompiledGrammar.restore(tables, self._tokens())
+        self._core = kernel.CompiledGrammar.restore(tables, self._tokens())
         self._bytes_beside = len(notes)
         return self
 
@@ -465,7 +465,7 @@ def _noted(
 ) -> tuple[dict[str, str | bool], tuple[str, ...], tuple[str, ...], tuple[bool, bool, bool], list[Ranges] | None]:
     """Policies, warnings, split terminals, three flags and classes in the notes of ``_packed``.
 
-    The flags are ``no_forcing``, ``has_captures`` and ``has_scopes``. Raises ``core.StorageError``.
+    The flags are ``no_forcing``, ``has_captures`` and ``has_scopes``. Raises ``kernel.StorageError``.
     """
     try:
         noted = json.loads(about)
@@ -473,10 +473,10 @@ def _noted(
         told = dict(noted["policies"]), tuple(noted["warnings"]), tuple(noted["split"])
         return *told, (noted["no_forcing"], noted["has_captures"], noted["has_scopes"]), classes
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise core.StorageError(f"the notes on a constraint cannot be read: {error!r}") from error
+        raise kernel.StorageError(f"the notes on a constraint cannot be read: {error!r}") from error
 
 
-class Matcher(core.Matcher):
+class Matcher(kernel.Matcher):
     """A position in a text: the tokens accepted so far, and the masks of the tokens that may come next.
 
     ``Constraint.matcher`` makes one at the beginning of a text. Use a matcher in one thread at a time, and ``fork`` one
@@ -504,7 +504,7 @@ class Matcher(core.Matcher):
     def __init__(
         self,
         constraint: Constraint,
-        state: core.Matcher | None = None,
+        state: kernel.Matcher | None = None,
         *,
         max_tokens: int | None = None,
         lexeme_limits: Sequence[int | None] = (),
@@ -602,7 +602,7 @@ class _MatcherOfReadings(Readings, Matcher):
     def __init__(
         self,
         constraint: Constraint,
-        state: core.Matcher | None = None,
+        state: kernel.Matcher | None = None,
         *,
         max_tokens: int | None = None,
         lexeme_limits: Sequence[int | None] = (),
@@ -632,11 +632,11 @@ class _MatcherOfScopes(ScopedReadings, Matcher):
     ) -> None:
         if state is None:
             scopes = constraint._all_scopes()
-            core.Matcher.__init__(self, scopes.core, max_tokens, lexeme_limits)
+            kernel.Matcher.__init__(self, scopes.core, max_tokens, lexeme_limits)
             self.constraint = constraint
             self._begin_scoped(Run(scopes, max_tokens, lexeme_limits))
         else:
-            core.Matcher.__init__(self, state)
+            kernel.Matcher.__init__(self, state)
             self.constraint = constraint
             self._copy(state)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from constrain.arguments import integer
+from constrain.engine.torch_masks import apply_token_bitmask
 from constrain.errors import ConstrainError
-from constrain.integrations.torch_masks import apply_token_bitmask
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from constrain import kernel
 from constrain.arguments import integer, wrong_type
-from constrain.engine import core
 from constrain.engine.scopes import Reading
 from constrain.errors import LimitError
 from constrain.vocabulary.marked import MARKED
@@ -123,7 +123,7 @@ class Readings:
             return
         readings = [_copied(reading) if reading in moved else reading for reading in before]
         for reading in readings:
-            assert isinstance(reading, core.Matcher)
+            assert isinstance(reading, kernel.Matcher)
             reading.rollback(reading.n_accepted - accepted)
         self._copies.append(_Copy(accepted, self._since, readings))
 
@@ -173,7 +173,7 @@ class Readings:
 
     def _first(self) -> list[AnyReading]:
         """Returns the readings of no token."""
-        return [core.Matcher(cast("core.Matcher", self))]
+        return [kernel.Matcher(cast("kernel.Matcher", self))]
 
     @property
     def n_accepted(self) -> int:
@@ -209,12 +209,12 @@ class Readings:
             words[:n_words] |= self._classes.words(marks.tobytes())
         return words[:n_words]
 
-    def fill_bitmask(self, bitmask: Buffer, unlimited: bool = False) -> None:  # noqa: FBT001, FBT002 - as in core.Matcher
-        """Writes the mask of the next token (see ``core.Matcher``)."""
+    def fill_bitmask(self, bitmask: Buffer, unlimited: bool = False) -> None:  # noqa: FBT001, FBT002 - as in kernel.Matcher
+        """Writes the mask of the next token (see ``kernel.Matcher``)."""
         words = _array("bitmask", bitmask, "uint32", self._classes.marked.first // 32, is_written=True)
         words[:] = self._words(unlimited=unlimited)
 
-    def fill_candidates(self, logits: Buffer, candidates: Buffer, unlimited: bool = False) -> int:  # noqa: FBT001, FBT002 - as in core.Matcher
+    def fill_candidates(self, logits: Buffer, candidates: Buffer, unlimited: bool = False) -> int:  # noqa: FBT001, FBT002 - as in kernel.Matcher
         """Writes the allowed tokens with their logits for llama.cpp's samplers; returns their number."""
         import numpy as np
 
@@ -371,7 +371,7 @@ class ScopedReadings(Readings):
         super()._copy(other)
 
     def _first(self) -> list[AnyReading]:
-        return self._distinct([Reading(self._run, core.Matcher(cast("core.Matcher", self)))])
+        return self._distinct([Reading(self._run, kernel.Matcher(cast("kernel.Matcher", self)))])
 
     def _distinct(self, readings: list[AnyReading]) -> list[AnyReading]:
         """Returns one reading for each future, including the readings that begin or end a scope at this place."""
@@ -407,12 +407,12 @@ class ScopedReadings(Readings):
         return True
 
 
-AnyReading = core.Matcher | Reading
+AnyReading = kernel.Matcher | Reading
 """One way to read a text, without scopes or with them."""
 
 
 def _copied(reading: AnyReading) -> AnyReading:
-    return reading.copy() if isinstance(reading, Reading) else core.Matcher(reading)
+    return reading.copy() if isinstance(reading, Reading) else kernel.Matcher(reading)
 
 
 def _accept_both(reading: AnyReading, token: int, mark: int) -> tuple[bool, AnyReading | None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.engine.classes import Classes
 from constrain.errors import GrammarError
 from constrain.language.emptiness import productive_rules
@@ -42,7 +42,7 @@ class Scope(NamedTuple):
     """
 
     name: str
-    core: core.CompiledGrammar
+    core: kernel.CompiledGrammar
     most: int
     completion: list[int]
     text: bytes
@@ -77,7 +77,7 @@ class Scopes:
         self.names = [scope.name for scope in self.scopes]
         numbers = [first + number for number in range(len(indices))]
         around = _around(grammar, dict(zip(indices, self.scopes, strict=True)), numbers)
-        self.core = core.CompiledGrammar(around, classes.marked.core, proved=False)
+        self.core = kernel.CompiledGrammar(around, classes.marked.core, proved=False)
         self.by_mark = {scope.mark: scope for scope in self.scopes}
         size = classes.marked.first + classes.marked.count
         self.not_eos = _all_but(classes.vocabulary.eos, size)
@@ -163,8 +163,8 @@ def _from(grammar: Grammar, start: int) -> Grammar:
 def _scope(grammar: Grammar, index: int, classes: Classes, mark: int) -> Scope:
     rule = grammar.rules[index]
     assert rule.max_tokens is not None
-    compiled = core.CompiledGrammar(_from(grammar, index), classes.marked.core, proved=False)
-    start = core.Matcher(compiled)
+    compiled = kernel.CompiledGrammar(_from(grammar, index), classes.marked.core, proved=False)
+    start = kernel.Matcher(compiled)
     completion = [token for token in start.completion_tokens() if token not in classes.vocabulary.eos]
     if len(completion) > rule.max_tokens:
         raise _error(
@@ -223,7 +223,7 @@ class _Met:
 
 @dataclass(slots=True, eq=False)
 class Reading:
-    """One way to read a text with scopes, with the methods of ``core.Matcher`` that ``Readings`` needs.
+    """One way to read a text with scopes, with the methods of ``kernel.Matcher`` that ``Readings`` needs.
 
     Attributes:
         run: the limits of the text.
@@ -235,16 +235,16 @@ class Reading:
     """
 
     run: Run
-    around: core.Matcher
+    around: kernel.Matcher
     spent: int = 0
     met: _Met = _Met()
     scope: Scope | None = None
-    inside: core.Matcher | None = None
+    inside: kernel.Matcher | None = None
 
     def copy(self) -> Reading:
         """Returns the reading, to go on by itself."""
-        inside = None if self.inside is None else core.Matcher(self.inside)
-        return replace(self, around=core.Matcher(self.around), inside=inside)
+        inside = None if self.inside is None else kernel.Matcher(self.inside)
+        return replace(self, around=kernel.Matcher(self.around), inside=inside)
 
     def others(self) -> list[Reading]:
         """Returns the readings that begin a scope here, or that end the scope here."""
@@ -253,7 +253,7 @@ class Reading:
             return [reading for reading in begun if reading is not None]
         assert self.scope is not None
         more = max(0, self.inside.n_accepted - self.scope.least)
-        around = core.Matcher(self.around)
+        around = kernel.Matcher(self.around)
         if not self.inside.n_accepted or not self.inside.is_accepting or not around._spend(more):
             return []
         met = _Met(
@@ -267,22 +267,22 @@ class Reading:
 
     def _begin(self, scope: Scope) -> Reading | None:
         """Returns the reading in a scope that begins here; ``None`` if the scope cannot stand here."""
-        behind = core.Matcher(self.around)
+        behind = kernel.Matcher(self.around)
         if behind.accept_many([scope.mark] * scope.least) < scope.least:
             return None
         left = self._left_for(scope, behind)
         most = scope.most if left is None else min(scope.most, left)
-        inside = core.Matcher(scope.core, most, self.run.lexeme_limits)
+        inside = kernel.Matcher(scope.core, most, self.run.lexeme_limits)
         return Reading(self.run, behind, self.spent, self.met, scope, inside)
 
-    def _left_for(self, scope: Scope, behind: core.Matcher) -> int | None:
+    def _left_for(self, scope: Scope, behind: kernel.Matcher) -> int | None:
         """Returns the tokens that the budget of the text leaves for a scope; ``behind``: the place after its marks."""
         if self.run.max_tokens is None:
             return None
         return scope.least + self.run.max_tokens - self.spent - behind.n_accepted - behind.min_tokens_left
 
     @property
-    def _here(self) -> core.Matcher:
+    def _here(self) -> kernel.Matcher:
         return self.around if self.inside is None else self.inside
 
     def accept(self, token: int) -> bool:
@@ -314,7 +314,7 @@ class Reading:
         """Whether nothing but the end of generation, or of the scope, is possible."""
         return self._here.is_finished
 
-    def fill_bitmask(self, row: Any, unlimited: bool = False) -> None:  # noqa: FBT001, FBT002 - as in core.Matcher
+    def fill_bitmask(self, row: Any, unlimited: bool = False) -> None:  # noqa: FBT001, FBT002 - as in kernel.Matcher
         """Writes the mask of the next token; marks of scopes are not in it. The limit of the scope always applies."""
         self._here.fill_bitmask(row, unlimited and (self.inside is None or self._has_less_left()))
         if self.inside is not None:
@@ -418,6 +418,6 @@ class Reading:
         """Returns the next bytes that every allowed text has, up to the end of the scope or the beginning of one."""
         return self._here.forced_bytes().partition(MARKED)[0]
 
-    def forced_after(self, before: bytes) -> tuple[bytes, list[int]]:  # noqa: ARG002 - as in core.Matcher
+    def forced_after(self, before: bytes) -> tuple[bytes, list[int]]:  # noqa: ARG002 - as in kernel.Matcher
         """Forces nothing: tokens do not cross the borders of scopes, which the tokenizer does not know."""
         return b"", []

@@ -6,7 +6,7 @@ from collections.abc import Callable  # noqa: TC003 - a field's type
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.errors import ExportError, LimitError
 from constrain.exporting.arcs import Arc, Automaton, rule_automaton, terminal_label
 from constrain.exporting.characters import ByteArc, NotCharactersError, whole_characters
@@ -148,7 +148,7 @@ def _require_lossless(found: Draft) -> None:
     if grammar.self_delimiting:
         return
     try:
-        conflict = asked(core.lexing_conflict, grammar, lossless=True)
+        conflict = asked(kernel.lexing_conflict, grammar, lossless=True)
     except LimitError as error:
         raise ExportError(
             f"{found.title} has no longest match, and whether it makes a difference here takes too long to decide",

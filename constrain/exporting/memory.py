@@ -11,7 +11,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypeAlias
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.errors import LimitError
 from constrain.exporting.arcs import Arc, Automaton
 from constrain.exporting.nodes import Name
@@ -150,7 +150,7 @@ class _Writing:
             yield arc.label, _GROUP
             return
         expression = self._terminals[index].expression
-        texts = asked(core.list_matches, expression, MAX_LISTED_TEXTS) if listed or excluded else None
+        texts = asked(kernel.list_matches, expression, MAX_LISTED_TEXTS) if listed or excluded else None
         if texts is None or self._grammar.strings_by_value:
             without = self._without(index, excluded, by_value=by_value)
             if without is not None:
@@ -165,8 +165,8 @@ class _Writing:
     def _may_equal(self, read: Read, text: bytes, other: Read, *, by_value: bool) -> bool:
         """Returns whether a text equals something read before. Raises DifferenceError if it might."""
         if isinstance(other, int):
-            both_numbers = by_value and asked(core.matches, _NUMBERS, text) and self._has_numbers(other)
-            if both_numbers or asked(core.matches, self._terminals[other].expression, text):
+            both_numbers = by_value and asked(kernel.matches, _NUMBERS, text) and self._has_numbers(other)
+            if both_numbers or asked(kernel.matches, self._terminals[other].expression, text):
                 raise DifferenceError(are_items=by_value)
             return False
         return read == other
@@ -189,18 +189,18 @@ class _Writing:
         key = index, frozenset(texts)
         if key not in self._made:
             rest = Intersection((self._terminals[index].expression, Complement(LiteralSet(tuple(sorted(texts))))))
-            self._made[key] = None if asked(core.is_empty, rest) else self._terminal(index, rest)
+            self._made[key] = None if asked(kernel.is_empty, rest) else self._terminal(index, rest)
         return self._made[key]
 
     def _are_disjoint(self, index: int, other: int, *, by_value: bool) -> bool:
         key = min(index, other), max(index, other)
         if key not in self._disjoint:
             both = Intersection((self._terminals[index].expression, self._terminals[other].expression))
-            self._disjoint[key] = asked(core.is_empty, both)
+            self._disjoint[key] = asked(kernel.is_empty, both)
         return self._disjoint[key] and not (by_value and self._has_numbers(index) and self._has_numbers(other))
 
     def _has_numbers(self, index: int) -> bool:
-        return not asked(core.is_empty, Intersection((self._terminals[index].expression, _NUMBERS)))
+        return not asked(kernel.is_empty, Intersection((self._terminals[index].expression, _NUMBERS)))
 
     def _value(self, text: bytes) -> Read:
         """Returns the text, or the value of a number."""

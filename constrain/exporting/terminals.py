@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.errors import LimitError
 from constrain.exporting.characters import ByteArc, CharacterArc, NotCharactersError, whole_characters
 from constrain.exporting.nodes import (
@@ -103,7 +103,7 @@ class Terminals:
             case Repetition(part, minimum, maximum):
                 return self._repetition(self.node(part), minimum, maximum)
             case Intersection(parts) if self._booleans and all(map(_is_plain, parts)):
-                return NOTHING if asked(core.is_empty, expression) else self._intersection(parts)
+                return NOTHING if asked(kernel.is_empty, expression) else self._intersection(parts)
         return self._part(expression)
 
     def _repetition(self, part: Node, minimum: int, maximum: int | None) -> Node:
@@ -124,9 +124,9 @@ class Terminals:
 
     def _part(self, expression: Expression) -> Node:
         """Returns the name of an automaton."""
-        if asked(core.is_empty, expression):
+        if asked(kernel.is_empty, expression):
             return NOTHING
-        found = asked(core.automaton, expression, MAX_WRITTEN_STATES)
+        found = asked(kernel.automaton, expression, MAX_WRITTEN_STATES)
         if found is None:
             raise LimitError(
                 "written out, a pattern or number with a length or a multiple here takes more than "

@@ -175,8 +175,8 @@ def _port(_: Path | None) -> Iterator[Row]:
 
 
 def _canary(model: Path | None) -> Iterator[Row]:
+    from constrain.canary import run_canary
     from constrain.errors import ModelError
-    from constrain.health.canary import run_canary
     from constrain.llama.canary import prove_forward
     from constrain.llama.model import Model, default_model_path
 

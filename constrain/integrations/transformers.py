@@ -10,9 +10,9 @@ import numpy as np
 from constrain.arguments import integer, wrong_type
 from constrain.engine.constraint import Constraint
 from constrain.engine.logits import require_scores
+from constrain.engine.torch_masks import mask_rows
 from constrain.errors import ConstrainError
 from constrain.integrations.rows import Row, move_rows
-from constrain.integrations.torch_masks import mask_rows
 
 if TYPE_CHECKING:
     from constrain.engine.constraint import Matcher

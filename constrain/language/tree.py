@@ -1,6 +1,6 @@
 r"""Regular expression trees over bytes, the content of terminals.
 
-Front ends build trees; the kernel reads them (``constrain/engine/core``). A tree is immutable and may be shared: the
+Front ends build trees; the kernel reads them (``constrain/kernel``). A tree is immutable and may be shared: the
 kernel translates an object once, however many terminals contain it, so front ends keep frequent trees as module
 constants. Boolean operations share operands many times, so a tree may be exponentially larger than its number of nodes.
 Therefore leaves compare by content and inner nodes by identity, and printing omits large parts.

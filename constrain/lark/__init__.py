@@ -13,7 +13,7 @@
 
 The ``lark`` package is imported for the first text. Patterns have the syntax of Rust's ``regex`` crate, the longest
 match decides where a lexeme ends, and terminals may match the empty text. The kernel proves that the longest match
-never leads into a dead end (``engine/core/README.md``, "Lexing, and its proof"), or ``lexing.splitting`` makes it so.
+never leads into a dead end (``kernel/README.md``, "Lexing, and its proof"), or ``lexing.splitting`` makes it so.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.errors import LimitError
 from constrain.language.grammar import Capture
 from constrain.language.tree import (
@@ -109,11 +109,11 @@ class Lexemes:
 
     def _first_matches(self, definition: Definition, expression: Expression) -> Expression:
         """Returns the texts of an expression of which no beginning is one of its texts, too."""
-        if asked(core.matches, expression, b""):
+        if asked(kernel.matches, expression, b""):
             return EMPTY_TEXT
         longer = sequence(expression, _SOME_BYTES)
         try:
-            if asked(core.is_empty, Intersection((expression, longer))):
+            if asked(kernel.is_empty, Intersection((expression, longer))):
                 return expression
         except LimitError as error:
             raise placed(LimitError, self.syntax.text, definition.at, error.message) from error
@@ -121,7 +121,7 @@ class Lexemes:
 
     def _before_stop(self, definition: Definition, body: Expression, stop: Expression) -> Expression:
         """Returns the texts of a body after which a stop is read, and not before."""
-        texts = asked(core.list_matches, stop, 1)
+        texts = asked(kernel.list_matches, stop, 1)
         onward = [sequence(body, stop, ANY_BYTES)]
         if texts:
             text = texts[0]
@@ -130,7 +130,7 @@ class Lexemes:
                 raise placed(LimitError, self.syntax.text, definition.at, message)
             overlaps = [size for size in range(1, len(text)) if text.endswith(text[:size])]
             onward += [sequence(body, Literal(text[: len(text) - size])) for size in overlaps]
-        elif not asked(core.is_empty, Intersection((stop, Complement(ANY_CHAR)))):
+        elif not asked(kernel.is_empty, Intersection((stop, Complement(ANY_CHAR)))):
             self.refuse_stop(definition, "its stop has several texts, of more than one character")
         return Intersection((body, Complement(union(onward))))
 
@@ -144,13 +144,13 @@ class Lexemes:
 
 def is_empty_text(expression: Expression) -> bool:
     """Returns whether an expression matches the empty text alone."""
-    return asked(core.list_matches, expression, 1) == [b""]
+    return asked(kernel.list_matches, expression, 1) == [b""]
 
 
 def equal(one: Expression, other: Expression) -> bool:
     """Returns whether two expressions have the same texts."""
     ways = ((one, other), (other, one))
-    return all(asked(core.is_empty, Intersection((this, Complement(that)))) for this, that in ways)
+    return all(asked(kernel.is_empty, Intersection((this, Complement(that)))) for this, that in ways)
 
 
 def _capture(definition: Definition, body: Expression, ending: Expression) -> Capture | None:

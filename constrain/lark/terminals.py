@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.language import tree
 from constrain.language.tree import ANY_BYTE, ANY_CHAR, Expression, Intersection, Repetition, nullable
 from constrain.lark.common import LAZY, PATTERNS
@@ -88,12 +88,12 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node
             return union([terminal_expression(syntax, named, part) for part in parts])
         case Both(parts, at):
             found = Intersection(tuple(terminal_expression(syntax, named, part) for part in parts))
-            if asked(core.is_empty, found):
+            if asked(kernel.is_empty, found):
                 raise error_at(syntax.text, at, "no text matches all of the parts around &; remove one of them")
             return found
         case Complement(part, at):
             others = Intersection((_ANY_TEXT, tree.Complement(terminal_expression(syntax, named, part))))
-            if asked(core.is_empty, others):
+            if asked(kernel.is_empty, others):
                 raise error_at(syntax.text, at, "this ~ leaves nothing: its part matches every text")
             return others
         case Repeat(part, minimum, maximum):
@@ -129,7 +129,7 @@ def non_empty_part(expression: Expression) -> tuple[Expression | None, bool]:
             expression = Intersection((expression, _SOME_BYTES))
     has_text = has_text_by_structure(expression)
     if has_text is None:
-        has_text = not asked(core.is_empty, expression)
+        has_text = not asked(kernel.is_empty, expression)
     return (expression if has_text else None), is_nullable
 
 

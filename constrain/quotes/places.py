@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.quotes.keyword import QUOTE, QuoteKeyword, read_keyword, sources_of
 from constrain.quotes.texts import Folded, cuts, fold
 from constrain.regex.parsing.parser import parse_pattern
@@ -233,7 +233,7 @@ def _children(schema: Mapping[str, Any], step: str | int) -> Iterator[Any]:
 
 def _holds(pattern: str, key: str) -> bool:
     """Returns whether an ECMA-262 pattern is found in a key."""
-    return core.matches(parse_pattern(pattern, "ecma", anchored=False), key.encode())
+    return kernel.matches(parse_pattern(pattern, "ecma", anchored=False), key.encode())
 
 
 _TYPES: dict[str, type | tuple[type, ...]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.errors import PatternError
 from constrain.language.grammar import Capture, Grammar, GrammarBuilder
 from constrain.language.source import Source
@@ -69,10 +69,10 @@ class Regex(Source):
         builder = GrammarBuilder()
         start = builder.rule("start")
         alternatives: list[list[int]] = []
-        if asked(core.matches, expression, b""):
+        if asked(kernel.matches, expression, b""):
             alternatives.append([])
             expression = Intersection((expression, Complement(EMPTY_TEXT)))
-        if not asked(core.is_empty, expression):
+        if not asked(kernel.is_empty, expression):
             alternatives.append([builder.terminal("pattern", expression)])
         if not alternatives:
             raise PatternError(f"the pattern {self.pattern!r} matches no text at all")

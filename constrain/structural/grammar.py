@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from constrain import kernel
 from constrain.composition.texts import NO_TEXT, Text
-from constrain.engine import core
 from constrain.errors import ConstrainError, GrammarError
 from constrain.language.digest import expression_digest
 from constrain.language.emptiness import productive_rules
@@ -266,7 +266,7 @@ class _Emitter:
         for rule in node.rules:
             reached = graph.state()
             text, rest = self.up_to_trigger(rule, triggers, excluded)
-            is_cut_off = asked(core.is_empty, text.expression) if excluded else False
+            is_cut_off = asked(kernel.is_empty, text.expression) if excluded else False
             if is_cut_off:
                 self.warnings[f"{rule.place}: this trigger cannot occur, because it holds an excluded text"] = None
                 continue

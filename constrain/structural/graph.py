@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from constrain import kernel
 from constrain.composition.texts import NO_TEXT, Text, Texts
-from constrain.engine import core
 from constrain.errors import LimitError
 from constrain.language.tree import Intersection, Literal
 from constrain.regex.anchors import sequence
@@ -183,9 +183,9 @@ class Graph:
             return True
         if text not in self._closed:
             longer = Intersection((sequence(text.expression, SOME_BYTES), text.expression))
-            allowance = core.Allowance(CLOSED_WORK)
+            allowance = kernel.Allowance(CLOSED_WORK)
             try:
-                self._closed[text] = asked(core.is_empty, longer, allowance)
+                self._closed[text] = asked(kernel.is_empty, longer, allowance)
             except LimitError:
                 if allowance.left:  # the work of the whole compilation is spent
                     raise

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from constrain import kernel
 from constrain.composition.texts import NO_TEXT, Text, Texts, shortened
-from constrain.engine import core
 from constrain.errors import GrammarError
 from constrain.language.grammar import Kind
 from constrain.language.tree import ANY_BYTES, ANY_CHAR, Complement, Intersection, Literal, Window
@@ -138,7 +138,7 @@ class RegularTexts:
         text = self.text(
             ("pattern", pattern), lambda: parse_pattern(pattern, "rust", all_rust=True), f"regex {pattern!r}", place
         )
-        if asked(core.is_empty, text.expression):
+        if asked(kernel.is_empty, text.expression):
             raise GrammarError(f"the pattern {pattern!r:.200} matches no text at all; change it", pointer=place)
         return text
 

@@ -45,7 +45,7 @@ class MarkedVocabulary:
     __slots__ = ("__weakref__", "core", "count", "first", "longest")
 
     def __init__(self, vocabulary: _Tokens, count: int) -> None:
-        from constrain.engine import core
+        from constrain import kernel
 
         self.first = -(-vocabulary.n_vocab // _WORD) * _WORD
         self.count = count
@@ -56,7 +56,7 @@ class MarkedVocabulary:
         names = [(token, name.encode()) for name, token in vocabulary.special_tokens.items()]
         names += [(mark, mark_of(mark - self.first)[1:-1]) for mark in marks]
         special = sorted({*vocabulary.special, *marks})
-        self.core = core.Vocabulary(texts, special, list(vocabulary.eos), names)
+        self.core = kernel.Vocabulary(texts, special, list(vocabulary.eos), names)
 
 
 def number_of_marks(classes: int) -> int:

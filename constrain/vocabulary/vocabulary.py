@@ -59,8 +59,8 @@ class Vocabulary:
     )
 
     def __init__(self, table: TokenTable, encode: Encode | None = None) -> None:
-        from constrain.engine import core
-        from constrain.engine.cache import find_cache, restore_independent_tokens
+        from constrain import kernel
+        from constrain.cache import find_cache, restore_independent_tokens
 
         self.n_vocab = len(table.texts)
         self.eos = table.eos
@@ -70,7 +70,7 @@ class Vocabulary:
         named = {name: token for token, name in self.names.items() if token not in self.eos}
         self.special_tokens: Mapping[str, int] = named
         names = [(token, name.encode()) for name, token in named.items()]
-        self._core = core.Vocabulary(table.texts, sorted(table.special), list(table.eos), names)
+        self._core = kernel.Vocabulary(table.texts, sorted(table.special), list(table.eos), names)
         self._marked: WeakValueDictionary[int, MarkedVocabulary] = WeakValueDictionary()
         self._fingerprint: bytes | None = None
         cache = find_cache()

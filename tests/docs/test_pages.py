@@ -25,8 +25,8 @@ PLACE = re.compile(
 """A public name where the reference has it: a directive, an item of the list of errors, or the version."""
 
 INTEGRATIONS = (
+    "engine.torch_masks.apply_token_bitmask",
     "integrations.mlx.logits_processor",
-    "integrations.torch_masks.apply_token_bitmask",
     "integrations.transformers.logits_processor",
 )
 """Public names of modules that are imported from where they stand."""

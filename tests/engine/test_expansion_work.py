@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import constrain
+from constrain import kernel
 from constrain import work as _work
-from constrain.engine import core
 from constrain.json_schema.compiler import compile_schema
 from constrain.language.tree import Alternation, Complement, Intersection, Literal, Repetition
 from constrain.regex.anchors import sequence
@@ -114,14 +114,14 @@ def test_questions_to_the_kernel_count_together(monkeypatch: pytest.MonkeyPatch)
     loops = [sequence(Repetition(either, 0, None), Literal(b"a"), Repetition(either, k, k)) for k in range(8)]
     questions = [Intersection((one, Complement(other))) for one in loops for other in loops]
     with _work.compilation():
-        answers = [_work.asked(core.is_empty, question) for question in questions]
+        answers = [_work.asked(kernel.is_empty, question) for question in questions]
     steps = _work.steps_taken()
     assert answers == [one == other for one in range(8) for other in range(8)]
     assert steps > 5_000
     monkeypatch.setattr(_work, "MAX_EXPANSION_WORK", steps // 2)
     with _work.compilation():
         with pytest.raises(constrain.LimitError, match="MAX_EXPANSION_WORK"):
-            [_work.asked(core.is_empty, question) for question in questions]
+            [_work.asked(kernel.is_empty, question) for question in questions]
         with pytest.raises(constrain.LimitError, match="MAX_EXPANSION_WORK"):
             _work.asked(pytest.fail, "a question is asked though no work is left")
 

@@ -244,12 +244,12 @@ def test_a_stored_constraint_keeps_its_limits(tmp_path: object) -> None:
 
 
 def test_limits_hold_through_generations() -> None:
-    from constrain.engine import core
+    from constrain import kernel
 
     vocabulary = small_vocabulary()
     grammar = chain(terminal("([a-z]{1,9}|[0-9]{3}x)+", 4), terminal(","), terminal("[a-z]{2,}", 3))
-    compiled = core.CompiledGrammar(grammar, vocabulary._core, memory_limit=1)
-    matcher, rng = core.Matcher(compiled), Random(1)
+    compiled = kernel.CompiledGrammar(grammar, vocabulary._core, memory_limit=1)
+    matcher, rng = kernel.Matcher(compiled), Random(1)
     row = constrain.compile(grammar, vocabulary).allocate_bitmask()[0]
     other = constrain.compile(grammar, vocabulary).matcher()
     for _ in range(12):

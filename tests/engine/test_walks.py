@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.engine import core
+from constrain import kernel
 from tests.support import (
     LONG,
     REAL_VOCABULARIES,
@@ -176,10 +176,10 @@ def test_threads_on_one_constraint_see_the_masks_of_a_single_thread() -> None:
 def test_many_tokens_leave_tables_within_their_limit_and_masks_as_they_were() -> None:
     vocabulary, limit = small_vocabulary(more=200), 1 << 18
     grammar = constrain.compile(TREE, vocabulary).grammar
-    tight = core.CompiledGrammar(grammar, vocabulary._core, memory_limit=limit)
+    tight = kernel.CompiledGrammar(grammar, vocabulary._core, memory_limit=limit)
     row, tokens, seed, most = np.zeros(tight.n_words, np.uint32), 0, 0, 0
     while tokens < (1_000_000 if LONG else 5_000):
-        rng, matcher = Random(seed), core.Matcher(tight)
+        rng, matcher = Random(seed), kernel.Matcher(tight)
         for _ in range(300):
             token = int(rng.choice(allowed(matcher, row)))
             if token in vocabulary.eos:
@@ -190,7 +190,7 @@ def test_many_tokens_leave_tables_within_their_limit_and_masks_as_they_were() ->
         most = max(most, tight.stats()["memory_bytes"])
     assert tight.stats()["generation"] > 1
     assert most < 1.5 * limit
-    fresh = core.CompiledGrammar(grammar, vocabulary._core)
+    fresh = kernel.CompiledGrammar(grammar, vocabulary._core)
     assert [walk_masks(tight, vocabulary, seed) for seed in range(20)] == [
         walk_masks(fresh, vocabulary, seed) for seed in range(20)
     ]

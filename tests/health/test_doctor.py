@@ -15,10 +15,10 @@ import pytest
 from typer.testing import CliRunner
 
 import constrain
+from constrain.canary import run_canary
 from constrain.cli.program import app
 from constrain.errors import ModelError
 from constrain.health import checks
-from constrain.health.canary import run_canary
 from constrain.health.checks import Row, examine
 from constrain.llama import binding
 from constrain.llama.decoding.sampler import Chain

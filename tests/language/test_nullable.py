@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.language.tree import (
     ANY_JSON_CHAR,
     EMPTY_TEXT,
@@ -69,13 +69,13 @@ EXPRESSIONS = st.recursive(LEAVES, around, max_leaves=6)
 @pytest.mark.slow
 @given(EXPRESSIONS)
 def test_the_empty_text_is_found_by_the_parts(expression: Expression) -> None:
-    assert nullable(expression) == core.matches(expression, b"")
+    assert nullable(expression) == kernel.matches(expression, b"")
 
 
 @given(st.integers(0, 2), st.sampled_from([None, 0, 2]), st.integers(0, 2))
 def test_a_length_may_exclude_the_empty_text(minimum: int, maximum: int | None, least: int) -> None:
     window = Window(Repetition(CHARACTERS, least, None), ANY_JSON_CHAR, minimum, maximum)
-    assert nullable(window) == core.matches(window, b"")
+    assert nullable(window) == kernel.matches(window, b"")
 
 
 UNDECIDED = (Intersection, Complement, Multiple, Substring)
@@ -92,7 +92,7 @@ def has_undecided_part(expression: Expression) -> bool:
 @given(EXPRESSIONS)
 def test_some_text_is_found_by_the_parts_or_not_known(expression: Expression) -> None:
     found = has_text_by_structure(expression)
-    assert found in {None, not core.is_empty(expression)}
+    assert found in {None, not kernel.is_empty(expression)}
     assert found is not None or has_undecided_part(expression)
 
 

@@ -9,7 +9,7 @@ from itertools import product
 import lark
 import pytest
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.lark.common import LAZY, PATTERNS
 from constrain.regex.parsing.parser import parse_pattern
 
@@ -53,4 +53,4 @@ def test_terminals_have_the_texts_that_larks_lexer_reads_as_a_whole(name: str) -
 
     expected = [text for text in texts if reads_all(text)]
     assert expected
-    assert [text for text in texts if core.matches(expression, text.encode())] == expected
+    assert [text for text in texts if kernel.matches(expression, text.encode())] == expected

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import constrain
-from constrain import Lark, engine
-from constrain.engine import core
+from constrain import Lark, engine, kernel
 from tests.support import LONG, allowed, byte_vocabulary, small_vocabulary
 from tests.support.matching import require_protocol
 from tests.support.oracles.lark.generator import make_case
@@ -225,7 +224,7 @@ def test_a_limit_that_is_never_met_changes_no_mask() -> None:
         try:
             plain = compiled(case.text)
             is_limited &= (
-                core.lexing_conflict(plain.grammar, lossless=True) is None
+                kernel.lexing_conflict(plain.grammar, lossless=True) is None
             )  # other texts may have other lexemes
         except (constrain.GrammarError, constrain.LimitError):
             continue

@@ -16,7 +16,7 @@ import lark
 import pytest
 
 import constrain
-from constrain.engine import core
+from constrain import kernel
 from constrain.lark import Lark
 from constrain.lark.lexing.splitting import MAX_SPLIT_STATES
 from tests.support import LONG, Tokens, byte_vocabulary, demo_vocabulary
@@ -104,10 +104,10 @@ def test_the_claims_of_random_grammars_are_those_of_single_proofs() -> None:
             grammar = replace(compiled(make_case(seed).text).grammar, proved=False, self_delimiting=False)
         except constrain.GrammarError:
             continue
-        no_dead_end, self_delimiting = core.lexing_claims(grammar)
-        assert no_dead_end == (core.lexing_conflict(grammar) is None), seed
+        no_dead_end, self_delimiting = kernel.lexing_claims(grammar)
+        assert no_dead_end == (kernel.lexing_conflict(grammar) is None), seed
         if self_delimiting:
-            assert core.lexing_conflict(grammar, lossless=True) is None, seed
+            assert kernel.lexing_conflict(grammar, lossless=True) is None, seed
         found[no_dead_end, self_delimiting] += 1
     assert min(found[True, True], found[True, False]) > 3
 
@@ -145,13 +145,13 @@ def test_a_terminal_with_too_many_states_is_not_split() -> None:
 
 def test_many_conflicts_are_found_by_a_few_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
     proofs: list[int] = []
-    find = core.conflicting_terminals
+    find = kernel.conflicting_terminals
 
     def count(grammar: Grammar, lossless: bool) -> list[int]:
         proofs.append(len(grammar.terminals))
         return find(grammar, lossless)
 
-    monkeypatch.setattr(core, "conflicting_terminals", count)
+    monkeypatch.setattr(kernel, "conflicting_terminals", count)
     terminals = [f'A{number}: "{chr(0x4E00 + 64 * number)}" /[a-z]*/\n' for number in range(50)]
     rules = [f'A{number} /[a-z]+/ "{number}"' for number in range(50)]
     constraint = compiled("".join(terminals) + "start: (" + " | ".join(rules) + ")+")

@@ -22,7 +22,7 @@ import interegular
 import pytest
 import regress
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.errors import PatternError
 from constrain.regex.parsing.parser import parse_pattern
 from tests.support import LONG
@@ -97,7 +97,7 @@ def difference(piece: Piece, dialect: Dialect, rng: Random, counts: Counter[str]
         expression = parse_pattern(piece.pattern, dialect, anchored=anchored)
         others = judges(piece, dialect, anchored=anchored)
         for text in texts(piece, rng):
-            ours = core.matches(expression, text.encode())
+            ours = kernel.matches(expression, text.encode())
             counts["matched"] += ours
             for name, judge in others.items():
                 counts[name] += 1

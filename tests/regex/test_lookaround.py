@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import regress
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.errors import PatternError
 from constrain.language.tree import Intersection, LiteralSet
 from constrain.regex.parsing.parser import parse_pattern
@@ -76,7 +76,7 @@ def wrong(pattern: str, texts: list[str], *, json_content: bool = False) -> list
     expression = parse_pattern(pattern, "ecma", json=json_content, anchored=False)
     oracle = regress.Regex(pattern, "u")
     spelled = {(json.dumps(text, ensure_ascii=False)[1:-1] if json_content else text).encode(): text for text in texts}
-    found = core.list_matches(Intersection((LiteralSet(tuple(spelled)), expression)), len(texts))
+    found = kernel.list_matches(Intersection((LiteralSet(tuple(spelled)), expression)), len(texts))
     assert found is not None
     matched = {spelled[text] for text in found}
     return [text for text in texts if (text in matched) != (oracle.find(text) is not None)]
@@ -157,5 +157,5 @@ def test_many_lookarounds_are_compiled_in_little_time(pattern: str) -> None:
 def test_the_inside_of_the_empty_text_is_that_of_the_python_in_use(pattern: str, judge: Any) -> None:
     expression = parse_pattern(pattern, "python", anchored=judge is re.fullmatch)
     for text in ("", "a", "aa", " ", "b"):
-        assert core.matches(expression, text.encode()) == bool(judge(pattern, text)), text
-    assert core.matches(parse_pattern(pattern, "ecma"), b"") == ("!" not in pattern)
+        assert kernel.matches(expression, text.encode()) == bool(judge(pattern, text)), text
+    assert kernel.matches(parse_pattern(pattern, "ecma"), b"") == ("!" not in pattern)

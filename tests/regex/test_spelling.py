@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.language.tree import (
     ANY_BYTE,
     ANY_BYTES,
@@ -63,9 +63,9 @@ def test_the_spelled_expression_matches_the_spelled_texts(name: str) -> None:
     expression = EXPRESSIONS[name]
     inside = in_json(expression)
     for text in texts(1):
-        assert core.matches(inside, spelled(text)) == core.matches(expression, text.encode()), text
+        assert kernel.matches(inside, spelled(text)) == kernel.matches(expression, text.encode()), text
     for other in (b'"', b"\\", b"\\u0061", b"\\/", b"\n", b"\\u001F"):
-        assert not core.matches(inside, other)
+        assert not kernel.matches(inside, other)
 
 
 @pytest.mark.slow
@@ -73,7 +73,7 @@ def test_the_spelled_expression_matches_the_spelled_texts(name: str) -> None:
 def test_spelling_and_decoding_undo_each_other(name: str) -> None:
     back = out_of_json(in_json(EXPRESSIONS[name]))
     for text in texts(2):
-        assert core.matches(back, text.encode()) == core.matches(EXPRESSIONS[name], text.encode()), text
+        assert kernel.matches(back, text.encode()) == kernel.matches(EXPRESSIONS[name], text.encode()), text
 
 
 @pytest.mark.slow
@@ -82,7 +82,7 @@ def test_expressions_of_string_schemas_are_decoded(pattern: str) -> None:
     content = parse_pattern(pattern.replace("\\\\", "\\"), "ecma", json=True, anchored=False)
     decoded = out_of_json(content)
     for text in texts(3):
-        assert core.matches(decoded, text.encode()) == core.matches(content, spelled(text)), text
+        assert kernel.matches(decoded, text.encode()) == kernel.matches(content, spelled(text)), text
 
 
 def test_shared_parts_stay_shared() -> None:

@@ -1,6 +1,6 @@
 """Writes docs/reference/limits.md: the limits that an error, a warning or ``limits_met`` may name.
 
-The sources are the list of the kernel (constrain/engine/core/src/limits.h) and constants of the Python modules, most of
+The sources are the list of the kernel (constrain/kernel/base/limits.h) and constants of the Python modules, most of
 them ``MAX_...``. What stands right by a constant (the comment above it in C++, the docstring below it in Python) says
 what is counted, with the unit, and behind "Beyond:" what happens where more would be needed.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "constrain"
-KERNEL = PACKAGE / "engine" / "core" / "src" / "limits.h"
+KERNEL = PACKAGE / "kernel" / "base" / "limits.h"
 
 _CONSTANT = re.compile(r"^// ([^\n]*)\ninline constexpr NamedLimit (\w+)\{\"\w+\", ([\d']+), ", re.MULTILINE)
 _NAME = re.compile(r"_?MAX_[A-Z0-9_]+")
@@ -44,7 +44,7 @@ _SECTIONS = (
     ("Exported grammars", "exporting/"),
     ("Structural tags", "structural/"),
     ("Every compilation", ("work.py", "language/")),
-    ("The kernel", "engine/"),
+    ("The kernel", ("kernel/", "engine/")),
     (
         "Models and answers",
         (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from constrain import kernel
 from constrain.chat.answers.structure import SpecialName, structure_parts
-from constrain.engine import core
 from constrain.engine.compiling import compile as compile_grammar
 from constrain.errors import ConstrainError, GrammarError
 from constrain.language.grammar import EPSILON, Edge, Grammar, Kind, Rule, Terminal
@@ -31,7 +31,7 @@ BEGIN, END = 0, 1
 def is_apart(text: bytes, others: list[Expression]) -> bool:
     """Returns whether no other expression begins with the first byte of a text."""
     begin = sequence(Literal(text[:1]), ANY_BYTES)
-    return all(asked(core.is_empty, Intersection((begin, other))) for other in others)
+    return all(asked(kernel.is_empty, Intersection((begin, other))) for other in others)
 
 
 BEGINNING_BYTES = 4 << 20

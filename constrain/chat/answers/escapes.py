@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.engine.special import terminal_error
 from constrain.errors import GrammarError
 from constrain.language.grammar import EPSILON, Action, Edge, Grammar, Rule, Terminal
@@ -144,11 +144,11 @@ def _is_run(expression: Expression) -> bool:
 
 
 def _has_escapes(expression: Expression) -> bool:
-    return not asked(core.is_empty, Intersection((expression, sequence(ANY_BYTES, CharClass(_ESCAPED), ANY_BYTES))))
+    return not asked(kernel.is_empty, Intersection((expression, sequence(ANY_BYTES, CharClass(_ESCAPED), ANY_BYTES))))
 
 
 def _begins_with(expression: Expression, characters: Ranges) -> bool:
-    return not asked(core.is_empty, Intersection((expression, sequence(CharClass(characters), ANY_BYTES))))
+    return not asked(kernel.is_empty, Intersection((expression, sequence(CharClass(characters), ANY_BYTES))))
 
 
 # Characters of an expression.
@@ -211,7 +211,7 @@ def _neighbours(grammar: Grammar) -> _Neighbours | None:
         key = min(a, b), max(a, b)
         if key not in overlaps:
             one, two = grammar.terminals[a].expression, grammar.terminals[b].expression
-            overlaps[key] = a == b or not asked(core.is_empty, Intersection((one, two)))
+            overlaps[key] = a == b or not asked(kernel.is_empty, Intersection((one, two)))
         return overlaps[key]
 
     start, n_pairs = (0, 0), 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from constrain import kernel
 from constrain.chat.answers import structure
 from constrain.chat.answers.arguments import arguments_grammar
 from constrain.chat.answers.assembly import BEGIN, END, Assembly, is_apart, may_begin_with
@@ -18,7 +19,6 @@ from constrain.chat.answers.choices import REFUSAL, Calls, FunctionCalls, Reason
 from constrain.chat.answers.inputs import add_json_input, add_raw_input
 from constrain.chat.answers.structure import CONTENT, PREAMBLE, REASONING, SpecialName, Variable, structure_parts
 from constrain.chat.answers.trees import answer_trees, begins_with_text, has_preamble, value_of
-from constrain.engine import core
 from constrain.errors import GrammarError
 from constrain.json_schema.compiler import compile_schema
 from constrain.language.grammar import EPSILON, Grammar, Kind
@@ -210,10 +210,10 @@ class _Form:
         for step, _ in after.onward:
             if isinstance(step, Variable) or (
                 isinstance(step, bytes)
-                and not asked(core.is_empty, Intersection((sequence(written, Literal(step[:1]), ANY_BYTES), written)))
+                and not asked(kernel.is_empty, Intersection((sequence(written, Literal(step[:1]), ANY_BYTES), written)))
             ):
                 raise ValueError(f"ids of the form {form.name} may contain the text that follows them")
-        if after.reached is not None or not after.onward or asked(core.matches, written, b""):
+        if after.reached is not None or not after.onward or asked(kernel.matches, written, b""):
             raise ValueError(f"ids of the form {form.name} must not be empty, and need a text behind them")
         self.made.read(source, written, self.place(after), "id")
 

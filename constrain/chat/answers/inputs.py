@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from constrain import kernel
 from constrain.chat.answers.escapes import spell_in_json
-from constrain.engine import core
 from constrain.errors import GrammarError
 from constrain.language.grammar import Kind
 from constrain.language.tree import ANY_BYTES, ANY_JSON_CHAR, Expression, Intersection, Literal, Repetition
@@ -73,7 +73,7 @@ def _check_free_of(mark: bytes, grammar: Grammar, what: str) -> None:
     """Raises GrammarError if a sequence of a grammar's lexemes may contain the text that ends input."""
     lexemes = Repetition(union([terminal.expression for terminal in grammar.terminals]), 0, None)
     early = sequence(ANY_BYTES, Literal(mark), SOME_BYTES)
-    if not asked(core.is_empty, Intersection((sequence(lexemes, Literal(mark)), early))):
+    if not asked(kernel.is_empty, Intersection((sequence(lexemes, Literal(mark)), early))):
         raise GrammarError(
             f"{what} has a grammar, and calls of custom tools end at the text {mark.decode()!r} here, which texts of "
             "that grammar may hold; give it a Regex, or choose a form of calls in which input is a JSON string or ends "
@@ -83,7 +83,7 @@ def _check_free_of(mark: bytes, grammar: Grammar, what: str) -> None:
 
 def _require_texts(expression: Expression, what: str) -> Expression:
     """Returns the expression of an input. Raises GrammarError if it matches no text."""
-    if asked(core.is_empty, expression):
+    if asked(kernel.is_empty, expression):
         raise GrammarError(
             f"the Regex of {what} matches no text that can be written in this model's form of calls; change the Regex, "
             "or choose another form of calls"

@@ -11,7 +11,7 @@ import threading
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.errors import LimitError
 from constrain.json_schema.spelling.canonical import spell_content
 from constrain.language.tree import ANY_JSON_CHAR, Concatenation, Intersection, Literal, LiteralSet, Repetition, Window
@@ -48,7 +48,7 @@ class _PatternWork(threading.local):
     """The work that the current compilation of this thread may still spend on questions."""
 
     def __init__(self) -> None:
-        self.allowance = core.Allowance(MAX_PATTERN_WORK)
+        self.allowance = kernel.Allowance(MAX_PATTERN_WORK)
         # Answers, with the expressions that were asked about: these are kept, so that their ids stay unique.
         self.matching: dict[tuple[int, tuple[str, ...]], tuple[Expression, list[str]]] = {}  # by id and texts
         self.nonempty: dict[tuple[tuple[int, ...], int, int | None], tuple[tuple[Expression, ...], bool]] = {}
@@ -59,7 +59,7 @@ _work = _PatternWork()
 
 def begin_compilation() -> None:
     """Grants this thread MAX_PATTERN_WORK from here on."""
-    _work.allowance = core.Allowance(MAX_PATTERN_WORK)
+    _work.allowance = kernel.Allowance(MAX_PATTERN_WORK)
     _work.matching.clear()
     _work.nonempty.clear()
 
@@ -90,18 +90,18 @@ def _matching(expression: Expression, texts: tuple[str, ...]) -> list[str]:
     if not spelled:
         return []
     short = tuple(content for content in spelled if len(content) <= MAX_LISTED_LENGTH)
-    found = set(_ask(core.list_matches, Intersection((LiteralSet(short), expression)), len(short)) or ())
+    found = set(_ask(kernel.list_matches, Intersection((LiteralSet(short), expression)), len(short)) or ())
     found.update(content for content in spelled if len(content) > MAX_LISTED_LENGTH and _matches(expression, content))
     return [text for content, text in spelled.items() if content in found]
 
 
 def _matches(expression: Expression, content: bytes) -> bool:
-    return _ask(core.matches, expression, content)
+    return _ask(kernel.matches, expression, content)
 
 
 def list_texts(expression: Expression, limit: int) -> list[bytes] | None:
     """Returns all texts of the language; ``None`` if there are more than ``limit``."""
-    return _ask(core.list_matches, expression, limit)
+    return _ask(kernel.list_matches, expression, limit)
 
 
 def has_text(parts: tuple[Expression, ...], minimum: int = 0, maximum: int | None = None) -> bool:
@@ -118,10 +118,10 @@ def has_text(parts: tuple[Expression, ...], minimum: int = 0, maximum: int | Non
 
 def _has_text(parts: tuple[Expression, ...], minimum: int, maximum: int | None) -> bool:
     if minimum > MAX_WALKED_LENGTH:
-        return not _ask(core.is_empty, Window(Intersection(parts), ANY_JSON_CHAR, minimum, maximum))
+        return not _ask(kernel.is_empty, Window(Intersection(parts), ANY_JSON_CHAR, minimum, maximum))
     if minimum or maximum is not None:
         parts += (Repetition(ANY_JSON_CHAR, minimum, maximum),)
-    return not _ask(core.is_empty, Intersection(parts))
+    return not _ask(kernel.is_empty, Intersection(parts))
 
 
 def is_surely_empty(parts: tuple[Expression, ...], minimum: int = 0, maximum: int | None = None) -> bool:
@@ -147,7 +147,7 @@ def _beginning(expression: Expression) -> bytes:
 
 def count_texts(expression: Expression) -> int | None:
     """Returns the number of texts of the language; ``None`` if more than MANY."""
-    if _ask(core.has_endless_matches, expression, MAX_CYCLE_STATES):
+    if _ask(kernel.has_endless_matches, expression, MAX_CYCLE_STATES):
         return None
     texts = list_texts(expression, MANY)
     return None if texts is None else len(texts)
@@ -155,4 +155,4 @@ def count_texts(expression: Expression) -> int | None:
 
 def has_endless_texts(expression: Expression) -> bool:
     """Returns whether the language surely has endlessly many texts. Raises LimitError for too many states."""
-    return bool(_ask(core.has_endless_matches, expression, MAX_CYCLE_STATES))
+    return bool(_ask(kernel.has_endless_matches, expression, MAX_CYCLE_STATES))

@@ -1,7 +1,7 @@
 """``uniqueItems``: arrays of different items never run out of values, so scarce values are counted.
 
 ``emission.arrays`` makes items differ (``distinct`` edges with a ``VALUE_SET`` slot; for formulas
-``emission.combined``), and the kernel enforces it (engine/core/README.md, "Distinct values"). This module bounds arrays
+``emission.combined``), and the kernel enforces it (kernel/README.md, "Distinct values"). This module bounds arrays
 by the number of values of their items' goals. If positions compete for the same few values (``prefixItems`` of the
 enums {1, 2, 3} and {1}), the array becomes an automaton that counts used values. Values that satisfy the same goals
 form a class; a state is a position and the number of used values of each class. A state goes on if and only if the

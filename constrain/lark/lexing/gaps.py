@@ -13,7 +13,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.errors import LimitError
 from constrain.language.tree import (
     ANY_BYTES,
@@ -170,10 +170,10 @@ def _either(left: Expression | None, right: Expression | None) -> Expression | N
 
 def _not_beginning(expression: Expression, onward: Ranges) -> Expression | None:
     """Returns the texts that begin with none of these bytes; the same object if all texts do so."""
-    if not onward or asked(core.is_empty, Intersection((expression, sequence(ByteClass(onward), ANY_BYTES)))):
+    if not onward or asked(kernel.is_empty, Intersection((expression, sequence(ByteClass(onward), ANY_BYTES)))):
         return expression
     rest = Intersection((expression, sequence(ByteClass(_other_bytes(onward)), ANY_BYTES)))
-    return None if asked(core.is_empty, rest) else rest
+    return None if asked(kernel.is_empty, rest) else rest
 
 
 def _other_bytes(ranges: Ranges) -> Ranges:
@@ -190,9 +190,9 @@ def _by_bytes_onward(expression: Expression, beginnings: Expression, wholes: lis
     found: list[tuple[Expression, list[tuple[int, int]]]] = [(expression, [])]
     for low, high in pairwise(edges):  # borders of ranges of bytes that are all treated alike
         followed = sequence(expression, ByteClass(((low, high - 1),)))
-        if asked(core.is_empty, Intersection((followed, beginnings))):
+        if asked(kernel.is_empty, Intersection((followed, beginnings))):
             continue
-        if asked(core.is_empty, Intersection((followed, Complement(beginnings)))):
+        if asked(kernel.is_empty, Intersection((followed, Complement(beginnings)))):
             found = [(matches, [*onward, (low, high - 1)]) for matches, onward in found]
             continue
         continued = union([_beginnings_before(whole, low, high) for whole in wholes])
@@ -200,7 +200,7 @@ def _by_bytes_onward(expression: Expression, beginnings: Expression, wholes: lis
         for matches, onward in found:
             parts.append((Intersection((matches, continued)), [*onward, (low, high - 1)]))
             parts.append((Intersection((matches, Complement(continued))), onward))
-        found = [(matches, onward) for matches, onward in parts if not asked(core.is_empty, matches)]
+        found = [(matches, onward) for matches, onward in parts if not asked(kernel.is_empty, matches)]
     return [Gap(matches, normalize(onward)) for matches, onward in found]
 
 

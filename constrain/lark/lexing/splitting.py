@@ -1,6 +1,6 @@
 """Terminals whose longest match could lead into a dead end become rules that read them byte by byte.
 
-The kernel reads lexemes by the longest match, and proves that this never strands (``core.lexing_conflict``). Where it
+The kernel reads lexemes by the longest match, and proves that this never strands (``kernel.lexing_conflict``). Where it
 cannot prove it, terminals are *split* until lexing loses no text: the automaton of each, over single bytes, becomes a
 rule. The parser then follows every way to divide a text, as Lark's Earley parser with its dynamic lexer does, and no
 dead end is left by construction. Terminals of JSON Schemas are never split.
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.errors import GrammarError, LimitError
 from constrain.language.grammar import Edge, Grammar, Rule
 from constrain.language.special import terminal_special
@@ -63,7 +63,7 @@ def settle_lexing(grammar: Grammar, whole: Collection[int], *, lossless_first: b
 def _settled_by_rules(grammar: Grammar, whole: Collection[int], limited: Collection[int]) -> Grammar | None:
     """Returns the grammar with rules in place of terminals with a limit: of those in the way, or else of all."""
     try:
-        in_the_way = set(limited).intersection(asked(core.conflicting_terminals, grammar, True))  # noqa: FBT003 - lossless
+        in_the_way = set(limited).intersection(asked(kernel.conflicting_terminals, grammar, True))  # noqa: FBT003 - lossless
     except LimitError:
         in_the_way = set(limited)
     for chosen in (in_the_way, set(limited)):
@@ -93,7 +93,7 @@ def _with_limited_rules(grammar: Grammar, limited: Collection[int]) -> Grammar:
 def _refuse_limited_rule(grammar: Grammar) -> NoReturn:
     """Raises GrammarError for a grammar with ``max_tokens`` of rules whose lexing loses texts."""
     try:
-        conflict = asked(core.lexing_conflict, grammar, lossless=True)
+        conflict = asked(kernel.lexing_conflict, grammar, lossless=True)
     except LimitError:
         conflict = None
     where = ""
@@ -130,7 +130,7 @@ def _proved(grammar: Grammar) -> Grammar:
     Nothing is proved if an expression is too large; compiling the grammar raises the error.
     """
     try:
-        no_dead_end, self_delimiting = asked(core.lexing_claims, grammar)
+        no_dead_end, self_delimiting = asked(kernel.lexing_claims, grammar)
     except LimitError:
         return grammar
     return replace(grammar, proved=no_dead_end, self_delimiting=self_delimiting)
@@ -154,7 +154,7 @@ class _Splitting:
     def conflicting(self) -> Collection[int]:
         """Returns the terminals of all conflicts; all terminals if deciding takes too long."""
         try:
-            return asked(core.conflicting_terminals, self.grammar, self._lossless)
+            return asked(kernel.conflicting_terminals, self.grammar, self._lossless)
         except LimitError:
             return range(len(self.grammar.terminals))
 
@@ -177,7 +177,7 @@ class _Splitting:
 
     def _rule(self, terminal: Terminal, known: list[Terminal]) -> Rule | None:
         """Returns a rule that reads a terminal byte by byte; None if it has too many states."""
-        automaton = asked(core.automaton, terminal.expression, MAX_SPLIT_STATES - self._states)
+        automaton = asked(kernel.automaton, terminal.expression, MAX_SPLIT_STATES - self._states)
         if automaton is None:
             return None
         self._states += len(automaton)

@@ -8,7 +8,7 @@ Where the grammar leaves only one continuation, forced tokens follow the chosen 
 finds them). They are not sampled, so biases and penalties do not apply, and all are evaluated together.
 
 A constrained answer always ends: its matcher knows how many tokens are left and allows only tokens after which the
-answer can be completed (``Matcher::fill_within_budget`` in engine/core/src/matcher.cpp). Near a limit, the model first
+answer can be completed (``Matcher::fill_within_budget`` in kernel/matching/matcher.cpp). Near a limit, the model first
 chooses as if there were none; white space between lexemes that does not fit is left out. If the matcher refuses another
 token, the answer ends something early instead of taking the next best token, which might continue a word without its
 space:
@@ -35,9 +35,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
-from constrain.engine.core import StopTime
 from constrain.engine.forced import certain_tokens
 from constrain.errors import BudgetError, LimitError, ModelError
+from constrain.kernel import StopTime
 from constrain.language.grammar import WORD_TOKENS, Kind
 from constrain.llama.decoding.chosen import log_sum
 from constrain.llama.decoding.words import find_word_end

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from constrain.engine.core import checksum
+from constrain.kernel import checksum
 from constrain.private_folders import replace_file
 from constrain.system import is_anothers, map_file
 

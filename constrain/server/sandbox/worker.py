@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from constrain import kernel
 from constrain.chat.tools.openai import tool_from_json
-from constrain.engine import core
 from constrain.errors import ConstrainError
 from constrain.generation.job import Language
 from constrain.inspection.check import readable_tokens
@@ -161,7 +161,7 @@ def main(control: socket.socket, modules: Sequence[str]) -> None:
     lower_priority(NICE)
     children = Children()
     with control:
-        core.offer_seed(_exactly(control, SEED_BYTES))
+        kernel.offer_seed(_exactly(control, SEED_BYTES))
         _warm_up(modules)
         while True:
             children.wait_for(control)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.server.sandbox.worker import FORK, LEARN, LENGTH
 from constrain.system import send_sockets, start_program
 from constrain.vocabulary.table import TokenTable
@@ -124,7 +124,7 @@ class Workers:
                 text = _PROGRAM.format(path=sys.path, descriptor=theirs.fileno(), modules=self.modules)
                 self._program = start_program([sys.executable, "-c", text], theirs)
             ours.settimeout(PATIENCE)
-            ours.sendall(core.seed())
+            ours.sendall(kernel.seed())
         except BaseException:
             ours.close()
             raise

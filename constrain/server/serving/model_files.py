@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from constrain.canary import run_canary
 from constrain.chat.families.forms import tool_format
-from constrain.health.canary import run_canary
 from constrain.llama.memory import memory_needed
 from constrain.llama.model import DEFAULT_PARALLEL, Model, default_model_path
 from constrain.server.config import ModelTable

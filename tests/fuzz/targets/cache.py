@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import constrain
-from constrain.engine import cache as _cache
-from constrain.engine import core, remembered
+from constrain import cache as _cache
+from constrain import kernel
+from constrain.engine import remembered
 from tests.fuzz.judge import BrokenPromiseError
 from tests.fuzz.walking import vocabulary
 
@@ -153,7 +154,7 @@ def _edited(content: bytes, data: bytes, number: int) -> tuple[bytes, bool]:
         at += len(piece)
         is_forged |= forges >= 192
     if is_forged and len(content) > _START:
-        content = content[: _START - 16] + core.checksum(content[_START:]) + content[_START:]
+        content = content[: _START - 16] + kernel.checksum(content[_START:]) + content[_START:]
     return content, is_forged
 
 

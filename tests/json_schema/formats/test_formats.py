@@ -17,7 +17,7 @@ import regress
 from pydantic import TypeAdapter
 
 import constrain
-from constrain.engine import core
+from constrain import kernel
 from constrain.json_schema.compiler import compile_schema
 from constrain.json_schema.formats.definitions import format_definition
 from constrain.json_schema.formats.expressions import INEXACT_FORMATS, KNOWN_FORMATS, LEFT_OUT, format_expression
@@ -136,13 +136,13 @@ def test_a_definition_allows_more_than_is_written(name: str) -> None:
     definition, written = format_definition(name), format_expression(name)
     assert written is not None
     accepted, rejected = WIDER_CASES[name]
-    assert [text for text in accepted if not core.matches(definition, text.encode())] == []
-    assert [text for text in accepted if core.matches(written, text.encode())] == []
-    assert [text for text in rejected if core.matches(definition, text.encode())] == []
+    assert [text for text in accepted if not kernel.matches(definition, text.encode())] == []
+    assert [text for text in accepted if kernel.matches(written, text.encode())] == []
+    assert [text for text in rejected if kernel.matches(definition, text.encode())] == []
     assert [
         text
         for text in CASES[name][0]
-        if not core.matches(definition, json.dumps(text, ensure_ascii=False)[1:-1].encode())
+        if not kernel.matches(definition, json.dumps(text, ensure_ascii=False)[1:-1].encode())
     ] == []
 
 
@@ -155,7 +155,7 @@ def test_leap_seconds_are_those_of_the_last_minute_in_utc() -> None:
         utc = (hour * 60 + minute - sign * offset) % 1440
         text = f"{hour:02}:{minute:02}:60{'+' if sign > 0 else '-'}{offset // 60:02}:{offset % 60:02}"
         leap[text.encode()] = utc == 1439
-    found = core.list_matches(Intersection((LiteralSet(tuple(leap)), format_definition("time"))), len(leap))
+    found = kernel.list_matches(Intersection((LiteralSet(tuple(leap)), format_definition("time"))), len(leap))
     assert sorted(found or ()) == sorted(text for text, is_leap in leap.items() if is_leap)
     assert len(found or ()) > 200
 
@@ -194,12 +194,12 @@ def test_others_read_every_pattern_that_is_written(seed: int) -> None:
     expression = format_expression("regex")
     assert expression is not None
     texts = {"".join(rng.choices(pieces, k=rng.randrange(1, 9))) for _ in range(4_000 if LONG else 1_000)}
-    written = [text for text in texts if core.matches(expression, json.dumps(text)[1:-1].encode())]
+    written = [text for text in texts if kernel.matches(expression, json.dumps(text)[1:-1].encode())]
     assert [text for text in written if not _is_pattern(text)] == []
     valid = [text for text in texts if _is_pattern(text)]
     assert len(valid) > len(written) > len(valid) / 2
     definition = format_definition("regex")
-    assert [text for text in valid if not core.matches(definition, json.dumps(text)[1:-1].encode())] == []
+    assert [text for text in valid if not kernel.matches(definition, json.dumps(text)[1:-1].encode())] == []
     vocabulary = byte_vocabulary()
     walker = Walker(constrain.compile({"format": "regex", "type": "string"}, vocabulary), vocabulary)
     tokens = Tokens(vocabulary)

@@ -14,7 +14,7 @@ import pydantic
 import pytest
 
 import constrain
-from constrain.engine import core
+from constrain import kernel
 from constrain.engine.compiling import compile_any
 from constrain.json_schema.formats.expressions import format_expression
 from constrain.json_schema.formats.generated import GENERATED_FORMATS, generated_format
@@ -49,7 +49,7 @@ def test_generation_writes_what_readers_take(name: str) -> None:
 def test_what_is_written_is_part_of_the_format(name: str) -> None:
     whole = format_expression(name)
     assert whole is not None
-    assert core.is_empty(Intersection((generated_format(name), Complement(whole))))
+    assert kernel.is_empty(Intersection((generated_format(name), Complement(whole))))
 
 
 # What each of these checks once more has sent no more than the format.

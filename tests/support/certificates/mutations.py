@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from constrain import kernel
 from constrain.certificates.export import grammar_to_json
-from constrain.engine import core
 from constrain.engine.scopes import Scopes
 from constrain.engine.special import resolve_special
 from constrain.language.grammar import EPSILON, Edge, Grammar, Rule, Terminal
@@ -37,7 +37,7 @@ def plant(constraint: constrain.Constraint, mutate: Callable[[Grammar], Grammar]
     written = [grammar_to_json(each, constraint.vocabulary) for each in (wrong, constraint.grammar)]
     assert written[0] != written[1], "the mutation changes nothing"
     resolved, _ = resolve_special(wrong, constraint.vocabulary)
-    constraint._core = core.CompiledGrammar(resolved, constraint._tokens())
+    constraint._core = kernel.CompiledGrammar(resolved, constraint._tokens())
     if constraint.has_scopes:
         assert constraint._classes is not None
         constraint._scopes = Scopes(resolved, constraint._classes)

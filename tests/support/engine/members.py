@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from constrain.engine import core
+from constrain import kernel
 from constrain.language import tree
 from constrain.language.grammar import (
     TEXT_SET,
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import constrain
 
 
-def walk_masks(grammar: core.CompiledGrammar, vocabulary: constrain.Vocabulary, seed: int) -> list[bytes]:
-    rng, matcher, masks = Random(seed), core.Matcher(grammar), []
+def walk_masks(grammar: kernel.CompiledGrammar, vocabulary: constrain.Vocabulary, seed: int) -> list[bytes]:
+    rng, matcher, masks = Random(seed), kernel.Matcher(grammar), []
     row = np.zeros(grammar.n_words, np.uint32)
     for _ in range(80):
         token = int(rng.choice(allowed(matcher, row)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from constrain.engine import core
+from constrain import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class Automaton:
     """The deterministic automaton of a terminal, and the fewest tokens from each state to a match."""
 
     def __init__(self, terminal: Terminal, tokens: Sequence[bytes]) -> None:
-        found = core.automaton(terminal.expression, MAX_STATES)
+        found = kernel.automaton(terminal.expression, MAX_STATES)
         assert found is not None
         self.accepting = [accepting for accepting, _ in found]
         self.steps: list[dict[int, int]] = [

@@ -99,13 +99,13 @@ class Language:
     """One expression in the kernel."""
 
     def __init__(self, expression: Expression) -> None:
-        from constrain.engine import core
+        from constrain import kernel
         from constrain.language.grammar import Edge, Grammar, Rule, Terminal
 
         rule = Rule("text", (Edge(0, 0, 1),), (1,))
         grammar = Grammar((Terminal("number", expression),), (rule,), self_delimiting=True)
         tokens = [bytes([byte]) for byte in range(256)] + [b""]
-        self._compiled = core.CompiledGrammar(grammar, core.Vocabulary(tokens, [256], [256]))
+        self._compiled = kernel.CompiledGrammar(grammar, kernel.Vocabulary(tokens, [256], [256]))
 
     def accepts(self, text: str) -> bool:
         return self._compiled.accepts(text.encode())

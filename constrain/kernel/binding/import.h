@@ -1,0 +1,48 @@
+// Reads Python's data (constrain/language/grammar.py, constrain/language/tree.py) into the kernel's own.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <optional>
+#include <string>
+
+#include "grammar/grammar.h"
+
+namespace constrain {
+
+// Lets other threads take the GIL if they wait for it.
+inline void offer_gil() { nanobind::gil_scoped_release release; }
+
+// A scope that touches nothing of Python: it releases the GIL at once, or once the work on a store turns out to be
+// long. With a busy thread around, taking the GIL again costs milliseconds, too much for short work.
+class LongWork {
+ public:
+  static constexpr size_t short_work = 500;  // steps, about 0.5 ms
+
+  explicit LongWork(ExpressionStore& store, bool at_once = false) : store_(store) {
+    if (at_once) {
+      release_.emplace();
+    } else {
+      store_.notify_after(short_work, [](void* self) { static_cast<LongWork*>(self)->release_.emplace(); }, this);
+    }
+  }
+  LongWork(const LongWork&) = delete;
+  LongWork& operator=(const LongWork&) = delete;
+  ~LongWork() { store_.notify_after(0, nullptr, nullptr); }
+
+ private:
+  ExpressionStore& store_;
+  std::optional<nanobind::gil_scoped_release> release_;
+};
+
+// A Python string as UTF-8. Lone surrogates, which schemas may have in the names of their parts, become escapes.
+std::string text_of(nanobind::handle text);
+
+// Throws GrammarError or LimitError; checks what the Python types do not. Releases the GIL during long computations.
+// `prove`: whether the longest match has to be proved to lead to no dead end.
+Grammar import_grammar(nanobind::handle grammar, bool prove = true);
+
+// Work on the store is limited to MAX_COMPILE_WORK, and to `allowance` steps.
+ExprId import_expression(ExpressionStore& store, nanobind::handle expression, size_t allowance);
+
+}  // namespace constrain

@@ -1,0 +1,88 @@
+// Reads bytes, from place to place.
+#include "parsing/stepping.h"
+
+#include <algorithm>
+
+#include "base/errors.h"
+#include "parsing/signature_recorder.h"
+
+namespace constrain {
+
+Stepping::Stepping(const Grammar& grammar, const Limits& limits)
+    : grammar_(grammar), limits_(limits), lexer_(grammar.expressions, grammar.terminals, grammar.remembered, grammar.lazy), parser_(grammar, lexer_, memory_) {
+  expressions().limit_searches(limits);
+}
+
+Stepping::Stepping(const Grammar& grammar, ToBeRestored) : grammar_(grammar), parser_(grammar, lexer_, memory_, Parser::ToBeRestored{}) {}
+
+Place Stepping::finished(const Place& place, SignatureRecorder* recorder) {
+  MatchId matched = lexer_.matched(place.lexer);
+  if (matched == MatchId::none || place.fresh) return {};
+  TextId text = lexer_.remembers(place.lexer) ? place.text : TextId::empty;
+  TrackId track = grammar_.reads_groups ? parser_.read(place.track, matched, text) : place.track;
+  SetId set = advance(place.set, matched, text, track, recorder);
+  return set == SetId::none ? Place{} : entered(set, track);
+}
+
+// The set after a lexeme.
+SetId Stepping::advance(SetId set, MatchId matched, TextId text, TrackId track, SignatureRecorder* recorder) {
+  const SetId next = parser_.advance(set, matched, text, track);
+  if (recorder) recorder->record(set, matched, text, next);
+  return next;
+}
+
+bool Stepping::step(Place& place, uint8_t byte, SignatureRecorder* recorder) {
+  LexId next = lexer_.step(place.lexer, byte);
+  if (next != LexId::dead) {
+    place.lexer = next;
+    place.text = lexer_.remembers(next) ? memory_.extend(place.text, byte) : TextId::empty;
+    place.fresh = false;
+    return true;
+  }
+  const Place after = finished(place, recorder);
+  if (after.set == SetId::none) return false;
+  next = lexer_.step(after.lexer, byte);
+  if (next == LexId::dead) return false;
+  place = {next, after.set, lexer_.remembers(next) ? memory_.extend(TextId::empty, byte) : TextId::empty, false, after.track};
+  return true;
+}
+
+bool Stepping::step(Place& place, std::string_view bytes) {
+  Place next = place;
+  for (char c : bytes) {
+    if (!step(next, static_cast<uint8_t>(c))) return false;
+  }
+  place = next;
+  return true;
+}
+
+bool Stepping::accepting(const Place& place) {
+  if (place.fresh) return parser_.closure(place.set).accepting;
+  const Place after = finished(place);
+  return after.set != SetId::none && parser_.closure(after.set).accepting;
+}
+
+bool Stepping::surely_accepting(const Place& place, LimitSet& met) {
+  try {
+    return accepting(place);
+  } catch (const LimitError& error) {  // not verified
+    met.add(error.limit);
+    return false;
+  }
+}
+
+ByteSet Stepping::next_bytes(const Place& place) {
+  ByteSet result;
+  for (unsigned b = 0; b < 256; ++b) {
+    Place next = place;
+    if (step(next, static_cast<uint8_t>(b))) result.add(static_cast<uint8_t>(b));
+  }
+  return result;
+}
+
+void Stepping::allow_way() {
+  expressions().allow(std::max(limits_.call_work, Limits{}.call_work), &MAX_CALL_WORK);
+  expressions().allow_searches(Limits{}.intersection_states, Limits{}.length_sets);
+}
+
+}  // namespace constrain

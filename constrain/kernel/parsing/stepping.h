@@ -1,0 +1,73 @@
+// Stepping: reading bytes, from place to place.
+//
+// Owns the lexer, the memory and the parser of one generation; all its ids belong to them. Invariant: a place that
+// `step` returns can be completed. A step only adds to tables, which keep every result. Not synchronized.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/byte_set.h"
+#include "base/limits.h"
+#include "grammar/grammar.h"
+#include "lexing/lexer.h"
+#include "parsing/parser.h"
+#include "parsing/place.h"
+#include "values/memory.h"
+
+namespace constrain {
+
+class SignatureRecorder;
+
+class Stepping {
+ public:
+  Stepping(const Grammar& grammar, const Limits& limits);
+
+  // An empty object to restore: `visit` must read all that another object's `visit` has written.
+  struct ToBeRestored {};
+  Stepping(const Grammar& grammar, ToBeRestored);
+  Stepping(const Stepping&) = delete;
+  Stepping& operator=(const Stepping&) = delete;
+
+  template <typename Archive>
+  void visit(Archive& archive) {
+    archive(lexer_, memory_, parser_);
+  }
+
+  Place start() { return entered(parser_.start(), TrackId::start); }
+  // `recorder`: records the lexemes that end during the step, while a mask is computed.
+  // Returns false, and leaves `place` unchanged, if the byte cannot follow.
+  bool step(Place& place, uint8_t byte, SignatureRecorder* recorder = nullptr);
+  bool step(Place& place, std::string_view bytes);                               // false if the bytes cannot follow
+  bool accepting(const Place& place);                                            // the text may end here
+  bool surely_accepting(const Place& place, LimitSet& met);                      // and deciding that meets no limit
+  // After the current lexeme; the set is SetId::none if the lexeme cannot end here.
+  Place finished(const Place& place, SignatureRecorder* recorder = nullptr);
+  Place entered(SetId set, TrackId track) { return {parser_.closure(set).start, set, TextId::empty, true, track}; }
+  SetId advance(SetId set, MatchId matched, TextId text, TrackId track, SignatureRecorder* recorder);
+  ByteSet next_bytes(const Place& place);
+
+  const Grammar& grammar() const { return grammar_; }
+  const Limits& limits() const { return limits_; }
+  Lexer& lexer() { return lexer_; }
+  Memory& memory() { return memory_; }
+  Parser& parser() { return parser_; }
+  ExpressionStore& expressions() { return lexer_.expressions(); }
+
+  // Allowances of steps; each holds until the next of these calls.
+  void allow_mask() { expressions().allow(limits_.mask_work, &MAX_MASK_WORK); }
+  void allow_call() { expressions().allow(limits_.call_work, &MAX_CALL_WORK); }
+  void allow_way();  // enough work to find a way to finish, despite limits
+  void allow_all() { expressions().allow_all(); }
+
+  size_t memory_bytes() const { return lexer_.memory_bytes() + memory_.memory_bytes() + parser_.memory_bytes(); }
+
+ private:
+  const Grammar& grammar_;
+  const Limits limits_;
+  Lexer lexer_;
+  Memory memory_;
+  Parser parser_;
+};
+
+}  // namespace constrain
