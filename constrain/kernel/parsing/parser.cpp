@@ -23,8 +23,11 @@ Hash item_hash(Hash h, const Item& item) {
   return item.memory == MemoryId::empty ? h : mix(h, (uint64_t{1} << 63) | index(item.memory));
 }
 
-void sort_unique(std::vector<Item>& items) {
-  if (!std::is_sorted(items.begin(), items.end())) std::sort(items.begin(), items.end());
+void sort_unique(std::vector<Item>& items, ExpressionStore& work) {
+  if (!std::is_sorted(items.begin(), items.end())) {
+    work.count_items(items.size() / 2);  // sorting items is quicker than following them
+    std::sort(items.begin(), items.end());
+  }
   items.erase(std::unique(items.begin(), items.end()), items.end());
 }
 
@@ -89,7 +92,7 @@ void Parser::finish(std::vector<Item>& items, bool& ends_text, const Item& item,
 }
 
 SetId Parser::intern_set(std::vector<Item> items, bool ends_text) {
-  sort_unique(items);
+  sort_unique(items, lexer_.expressions());
   Hash key = seeded(items.size() * 2 + ends_text);
   for (const Item& item : items) key = item_hash(key, item);
   if (const uint32_t* found = sets_.ids.find(key)) return SetId{*found};
@@ -301,7 +304,7 @@ void Parser::replace_tail_calls(std::vector<Predicted>& predicted) {
   std::vector<uint32_t> merged;
   for (uint32_t p = 0; p < predicted.size(); ++p) {
     if (std::ranges::none_of(predicted[p].waiting, is_tail_call)) {
-      sort_unique(predicted[p].waiting);
+      sort_unique(predicted[p].waiting, lexer_.expressions());
       continue;
     }
     kept.clear();
@@ -319,8 +322,7 @@ void Parser::replace_tail_calls(std::vector<Predicted>& predicted) {
         }
       }
     }
-    lexer_.expressions().count_items(kept.size() / 4);  // sorting them is quicker than following them
-    sort_unique(kept);
+    sort_unique(kept, lexer_.expressions());
     predicted[p].waiting.assign(kept.begin(), kept.end());
   }
 }
@@ -392,7 +394,7 @@ void Parser::intern_component(std::vector<Predicted>& predicted, std::vector<uin
         item.origin = predicted[local(item.origin)].origin;
       }
     }
-    sort_unique(predicted[p].waiting);
+    sort_unique(predicted[p].waiting, lexer_.expressions());
   }
   if (!recursive) {
     predicted[head].origin = intern_origin(predicted[head].waiting, predicted[head].ends_text, nullptr);
@@ -405,7 +407,7 @@ void Parser::intern_component(std::vector<Predicted>& predicted, std::vector<uin
     for (Item& item : named) {
       if (in_group(item.origin)) item.origin = OriginId{local_origin + predicted[local(item.origin)].rule};
     }
-    sort_unique(named);
+    sort_unique(named, lexer_.expressions());
     group_key = mix(mix(group_key, predicted[p].rule), named.size() * 2 + predicted[p].ends_text);
     for (const Item& item : named) group_key = item_hash(group_key, item);
   }
