@@ -230,7 +230,7 @@ class ExpressionStore {
 
  private:
   static constexpr size_t parts_per_step = 8;        // made, sorted or visited
-  static constexpr size_t links_per_step = 2;        // found, derived and joined again: several look-ups each
+  static constexpr size_t links_per_step = 1;        // found, derived and joined again: several look-ups each
   static constexpr size_t steps_between_looks = 4'096;  // at the time
   void spend(size_t work) {
     spent_ += work;

@@ -158,17 +158,29 @@ bool Matcher::begins_plan(uint32_t token) const {
   return progress.plan && grammar_->vocabulary().first_token(*progress.plan, progress.at) == token;
 }
 
-// Steps a token of the mask, however long that takes.
+// Steps a token of the mask, however long that takes; the next one of the plan without a mask, within what `allow_plan` has.
 bool Matcher::step_over(Place& place, uint32_t token) {
   const std::string_view bytes = grammar_->vocabulary().token(token);
   if (bytes.empty()) return false;
   try {
     return automaton_->token_limits().take(place, bytes);
   } catch (const LimitError&) {
-    if (!words_ && !begins_plan(token) && !automaton_->masks().has_token(place, token)) return false;
+    if (!words_ && begins_plan(token)) return step_in_plan(place, bytes);
+    if (!words_ && !automaton_->masks().has_token(place, token)) return false;
   }
   automaton_->stepping().allow_all();
   const bool taken = automaton_->token_limits().take(place, bytes);
+  automaton_->stepping().allow_call();
+  return taken;
+}
+
+bool Matcher::step_in_plan(Place& place, std::string_view bytes) {
+  automaton_->stepping().allow_way();
+  bool taken = false;
+  try {
+    taken = automaton_->token_limits().take(place, bytes);
+  } catch (const LimitError&) {  // not verified, so not allowed
+  }
   automaton_->stepping().allow_call();
   return taken;
 }
@@ -353,13 +365,14 @@ void Matcher::fill(const Mask& mask, std::span<uint32_t> words) {
 }
 
 // If limits were met, the mask has the next token of a way to finish, which stays in it; at its end, the end of generation.
+// Only a token that takes more than `allow_way` to verify is left out: then not even the way is known to be one.
 void Matcher::allow_plan(std::span<uint32_t> words) {
   const Place place = here();
   const Vocabulary& vocabulary = grammar_->vocabulary();
   try {
     const Progress& progress = planned();
     const uint32_t token = vocabulary.first_token(*progress.plan, progress.at);
-    automaton_->stepping().allow_all();
+    automaton_->stepping().allow_way();
     Place next = place;
     if (token != Vocabulary::no_token) {
       if (automaton_->token_limits().take(next, vocabulary.token(token))) set_bit(words, token);

@@ -123,6 +123,7 @@ class Matcher {
   void settle(uint32_t token);
   bool begins_plan(uint32_t token) const;
   bool step_over(Place& place, uint32_t token);
+  bool step_in_plan(Place& place, std::string_view bytes);
   const TokenSet* refused(const Mask& mask);  // tokens of the mask that limits of lexemes leave out; null for none
   bool goes_on();
   void note_limits(LimitSet limits);
