@@ -62,11 +62,19 @@ def _about_value(schema: object) -> str:
             listed = ", ".join(map(repr, items))
             cure = f"for one of its values write typing.Literal[{listed if len(listed) <= _LONGEST_EXAMPLE else '...'}]"
         return f"no JSON Schema can be made of a {type(schema).__name__}; {cure}"
+    elif _is_annotation(schema):
+        cure = f"it says more about a type: write Annotated[str, {type(schema).__name__}(...)]"
     elif callable(schema):
         cure = "a schema is a dict, a class, a type such as list[int], or a text"
     else:
         cure = f"pass the class, not an instance: schema={type(schema).__name__}"
     return f"no JSON Schema can be made of {schema!r:.80}; {cure}"
+
+
+def _is_annotation(schema: object) -> bool:
+    """Returns whether an object belongs into ``Annotated``; a model has the schema itself, too."""
+    has_schema = hasattr(schema, "__get_pydantic_json_schema__") and not hasattr(schema, "model_json_schema")
+    return has_schema or type(schema).__module__ == "annotated_types"
 
 
 def refuse_value(value: object) -> Any:

@@ -8,10 +8,11 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import annotated_types
 import pydantic
 import pytest
 
-from constrain import Gbnf, Lark
+from constrain import Gbnf, Lark, Quote
 from constrain.errors import GrammarError, SchemaError
 from constrain.language.result import result_type
 from constrain.language.schema_text import parse_schema, schema_text
@@ -38,6 +39,8 @@ WRONG: dict[str, tuple[Any, str]] = {
     "an instance of a model": (Person(name="Ada"), "pass the class, not an instance: schema=Person"),
     "an instance of a dataclass": (Point(1), "pass the class, not an instance: schema=Point"),
     "a member of an enum": (Colour.RED, "pass the class, not an instance: schema=Colour"),
+    "an annotation": (Quote("report"), "it says more about a type: write Annotated[str, Quote(...)]"),
+    "a bound": (annotated_types.Gt(3), "write Annotated[str, Gt(...)]"),
     "a number": (7, "pass the class, not an instance: schema=int"),
     "a plain class": (Plain, "write @dataclass above it, or derive it from pydantic.BaseModel"),
     "a list of values": (["red", "blue"], "write typing.Literal['red', 'blue']"),
