@@ -59,7 +59,7 @@ Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_
 // for.
 Place& Matcher::here() {
   automaton_->stepping().allow_call();
-  if (automaton_ != grammar_->automaton() && !settled()) {
+  if (automaton_ != grammar_->automaton() && !present_.is_asked()) {
     if (max_tokens_ && !ended_) {  // by present knowledge: searches of another generation may end differently
       try {
         planned();
@@ -98,46 +98,39 @@ Place Matcher::place() {
   }
 }
 
-bool Matcher::is_full() const { return !settled() && tokens_.size() % tokens_between_checks == 0 && grammar_->is_full(); }
+bool Matcher::is_full() const { return !present_.is_asked() && tokens_.size() % tokens_between_checks == 0 && grammar_->is_full(); }
 
 bool Matcher::accept(uint32_t token) {
   if (ended_) return false;
   if (is_full()) grammar_->renew_if_full();
-  if (!settled() && !begins_plan(token)) settle(token);
-  if (words_ && !has_bit(*words_, token)) return false;
+  if (!present_.is_asked() && !begins_plan(token)) settle(token);
+  if (present_.words() && !has_bit(*present_.words(), token)) return false;
   Place place = here();
-  Progress progress = tracks() ? progress_.back() : Progress{};
+  Progress progress = tracks_ ? progress_.back() : Progress{};
   if (grammar_->vocabulary().is_eos(token)) {
-    if (!words_ && !accepting()) return false;
+    if (!present_.words() && !accepting()) return false;
     ended_ = true;
   } else {
     if (!step_over(place, token)) return false;
     const std::string_view bytes = grammar_->vocabulary().token(token);
-    if (tracks()) count_lexeme_tokens(progress, places_.back(), place, bytes);
-    if (tracks()) go_on(progress, places_.back(), place, bytes);
+    if (tracks_) count_lexeme_tokens(progress, places_.back(), place, bytes);
+    if (tracks_) go_on(progress, places_.back(), place, bytes);
   }
   progress.limited = false;
-  last_ = {tokens_.size(), std::move(words_), exact_};
+  last_ = {tokens_.size(), present_.pass_on()};
   tokens_.push_back(token);
   places_.push_back(place);
-  if (tracks()) progress_.push_back(std::move(progress));
-  unsettle();
+  if (tracks_) progress_.push_back(std::move(progress));
   return true;
-}
-
-void Matcher::unsettle() {
-  ample_ = exact_ = plain_ = false;
-  words_ = nullptr;
-  limited_ = nullptr;
 }
 
 // A mask that was exact may meet a limit in another generation.
 void Matcher::keep_last() {
-  if (!std::exchange(last_.exact, false)) return;
+  if (!last_.mask.is_exact()) return;
   const Place& place = places_[last_.accepted];
   Bitmask words(grammar_->vocabulary().words());
   automaton_->masks().fill(automaton_->masks().of(place), place, words);
-  last_.words = std::make_shared<const Bitmask>(std::move(words));
+  last_.mask.keep(std::move(words));
 }
 
 // Computes what `accept` needs to know of the present mask, which was not asked for.
@@ -153,7 +146,7 @@ void Matcher::settle(uint32_t token) {
 
 // The next token of the plan is in every mask.
 bool Matcher::begins_plan(uint32_t token) const {
-  if (!tracks()) return false;
+  if (!tracks_) return false;
   const Progress& progress = progress_.back();
   return progress.plan && grammar_->vocabulary().first_token(*progress.plan, progress.at) == token;
 }
@@ -165,8 +158,8 @@ bool Matcher::step_over(Place& place, uint32_t token) {
   try {
     return automaton_->token_limits().take(place, bytes);
   } catch (const LimitError&) {
-    if (!words_ && begins_plan(token)) return step_in_plan(place, bytes);
-    if (!words_ && !automaton_->masks().has_token(place, token)) return false;
+    if (!present_.words() && begins_plan(token)) return step_in_plan(place, bytes);
+    if (!present_.words() && !automaton_->masks().has_token(place, token)) return false;
   }
   automaton_->stepping().allow_all();
   const bool taken = automaton_->token_limits().take(place, bytes);
@@ -218,7 +211,7 @@ void Matcher::go_on(Progress& progress, const Place& from, const Place& place, s
     progress.at = end;
     return;
   }
-  if (!max_tokens_ || ample_) return;
+  if (!max_tokens_ || present_.is_ample()) return;
   try {
     if (automaton_->budget().surely_fits(place, read, left_after)) return;
     std::shared_ptr<const Plan> next = plan_from(place, plan.get(), left_after);
@@ -266,14 +259,11 @@ const Matcher::Progress& Matcher::planned() {
 void Matcher::rollback(size_t count) {
   if (count == 0) return;
   ended_ = false;
-  unsettle();
+  present_.forget();
   tokens_.resize(tokens_.size() - count);
   places_.resize(places_.size() - count);
-  if (tracks()) progress_.resize(progress_.size() - count);
-  if (last_.accepted == tokens_.size()) {
-    words_ = last_.words;
-    exact_ = last_.exact;
-  }
+  if (tracks_) progress_.resize(progress_.size() - count);
+  if (last_.accepted == tokens_.size()) present_ = last_.mask;
   if (last_.accepted >= tokens_.size()) last_ = {};
 }
 
@@ -283,7 +273,7 @@ bool Matcher::spend(uint64_t count) {
   here();
   std::shared_ptr<const Plan> plan = plan_from(places_.back(), progress_.back().plan.get(), left() - count);
   if (plan->counts[0] > left() - count) return false;
-  unsettle();
+  present_.forget();
   last_ = {};
   *max_tokens_ -= count;
   progress_.back().plan = std::move(plan);
@@ -292,7 +282,7 @@ bool Matcher::spend(uint64_t count) {
 }
 
 void Matcher::reset() {
-  unsettle();
+  present_.forget();
   last_ = {};
   tokens_.clear();
   progress_.resize(1);
@@ -310,7 +300,7 @@ const Mask* Matcher::known_mask() {
 }
 
 const Mask& Matcher::mask() {
-  if (!settled()) grammar_->renew_if_full();
+  if (!present_.is_asked()) grammar_->renew_if_full();
   const Place& place = here();
   return automaton_->masks().of(place);
 }
@@ -318,29 +308,30 @@ const Mask& Matcher::mask() {
 bool Matcher::ample(const Mask& mask) {
   if (!max_tokens_) return true;
   if (!mask.tokens->limits.empty()) return false;
-  if (ample_) return true;
+  if (present_.is_ample()) return true;
   const uint64_t after = left();  // one token less, and the margin
   const bool ample = after > margin_ && automaton_->budget().any_surely_fits(mask, places_.back(), progress_.back().read, after - margin_ - 1);
-  ample_ = ample && mask.tokens->dependent.empty();  // otherwise some tokens have been judged one by one
+  if (ample && mask.tokens->dependent.empty()) present_.find_ample();  // otherwise some tokens have been judged one by one
   return ample;
 }
 
 bool Matcher::plain(const Mask& mask) {
-  if (plain_) return true;
-  if (words_ || !mask.tokens->limits.empty() || !mask.tokens->dependent.empty() || !ample(mask) || limit_reached() || refused(mask)) return false;
-  return plain_ = exact_ = true;
+  if (present_.is_plain()) return true;
+  if (present_.words() || !mask.tokens->limits.empty() || !mask.tokens->dependent.empty() || !ample(mask) || limit_reached() || refused(mask)) return false;
+  present_.find_plain();
+  return true;
 }
 
 void Matcher::prepare() {
   const Mask& mask = this->mask();
-  if (words_ || plain(mask) || (mask.tokens->limits.empty() && !limit_reached() && !refused(mask))) return;
+  if (present_.words() || plain(mask) || (mask.tokens->limits.empty() && !limit_reached() && !refused(mask))) return;
   Bitmask words(grammar_->vocabulary().words());
   fill(mask, words);
 }
 
 void Matcher::fill(const Mask& mask, std::span<uint32_t> words) {
-  if (words_) {
-    std::copy(words_->begin(), words_->end(), words.begin());
+  if (const Bitmask* kept = present_.words()) {
+    std::copy(kept->begin(), kept->end(), words.begin());
     return;
   }
   if (plain(mask)) {
@@ -352,16 +343,17 @@ void Matcher::fill(const Mask& mask, std::span<uint32_t> words) {
     out->remove_from(words);
     if (progress_.back().limited) limits.add(progress_.back().limits);
   }
+  std::shared_ptr<const Bitmask> at_limit;
   if (limit_reached()) {
-    const Bitmask& allowed = limited(mask);
-    for (size_t i = 0; i < words.size(); ++i) words[i] &= allowed[i];
+    at_limit = limited(mask);
+    for (size_t i = 0; i < words.size(); ++i) words[i] &= (*at_limit)[i];
   } else if (!max_tokens_ && limits.empty()) {
-    exact_ = true;
+    present_.find_exact();
     return;
   }
   note_limits(limits);
   if (!limits.empty()) allow_plan(words);
-  words_ = std::make_shared<const Bitmask>(words.begin(), words.end());
+  present_.keep({words.begin(), words.end()}, std::move(at_limit));
 }
 
 // If limits were met, the mask has the next token of a way to finish, which stays in it; at its end, the end of generation.
@@ -409,7 +401,7 @@ bool Matcher::accepting() {
   if (ended_) return false;
   const Place& place = here();
   const std::vector<uint32_t>& eos = grammar_->vocabulary().eos();
-  if (words_ && !eos.empty()) return has_bit(*words_, eos[0]);
+  if (present_.words() && !eos.empty()) return has_bit(*present_.words(), eos[0]);
   try {
     return automaton_->stepping().accepting(place);
   } catch (const LimitError&) {  // as the mask says
@@ -516,8 +508,8 @@ bool Matcher::limit_reached() {
 
 // The tokens allowed at the limit of the current lexeme, without regard to the budget. Never empty: a way to finish is
 // in it.
-const Bitmask& Matcher::limited(const Mask& mask) {
-  if (limited_) return *limited_;
+std::shared_ptr<const Bitmask> Matcher::limited(const Mask& mask) {
+  if (std::shared_ptr<const Bitmask> known = present_.at_limit()) return known;
   const Place& place = places_.back();
   Bitmask all(grammar_->vocabulary().words());
   automaton_->masks().fill(mask, place, all);
@@ -536,8 +528,7 @@ const Bitmask& Matcher::limited(const Mask& mask) {
     progress_.back().shortened = true;
     ++progress_.back().shortened_lexemes;
   }
-  limited_ = std::make_shared<const Bitmask>(std::move(left));
-  return *limited_;
+  return std::make_shared<const Bitmask>(std::move(left));
 }
 
 // Counts `token`, which led from one place to another.
@@ -553,7 +544,7 @@ void Matcher::count_lexeme_tokens(Progress& progress, const Place& from, const P
 Lexeme Matcher::lexeme() {
   Lexeme found;
   const Place& place = here();
-  if (ended_ || place.fresh || !tracks()) return found;
+  if (ended_ || place.fresh || !tracks_) return found;
   Stepping& stepping = automaton_->stepping();
   Lexer& lexer = stepping.lexer();
   stepping.allow_call();
@@ -662,7 +653,7 @@ Explanation Matcher::explain(uint32_t token) {
     const Mask& mask = this->mask();
     Bitmask words(vocabulary.words());
     fill(mask, words);
-    result.at_limit = limit_reached() && !vocabulary.is_eos(token) && !has_bit(limited(mask), token);
+    result.at_limit = limit_reached() && !vocabulary.is_eos(token) && !has_bit(*limited(mask), token);
     if (const TokenSet* out = refused(mask)) result.at_limit |= out->contains(token);
     if (progress_.back().limited && !has_bit(words, token)) result.limits = progress_.back().limits;
     return result;

@@ -12,6 +12,7 @@
 
 #include "matching/automaton.h"
 #include "matching/compiled_grammar.h"
+#include "matching/present_mask.h"
 #include "vocabulary/vocabulary.h"
 
 namespace constrain {
@@ -42,9 +43,8 @@ struct Lexeme {
 // The next token of the plan is always allowed; after another allowed token, that token's own way to finish is the
 // plan. If the tokens of one lexeme are limited, the matcher counts them, and LexemeLimits decides at the limit.
 //
-// A mask and `accept` always agree. If a mask is exact, stepping a token tells whether it is in the mask. Otherwise (a
-// limit was met, or the budget narrows the mask) the mask is kept, and `accept` looks tokens up in it. Between a mask
-// and the next token a matcher stays in its generation, because a limited mask may differ in the next one.
+// A mask and `accept` always agree (see present_mask.h). Between a mask and the next token a matcher stays in its
+// generation, because a limited mask may differ in the next one.
 class Matcher {
  public:
   // `lexeme_limits`: by kind of terminal. Throws BudgetError if `max_tokens` are too few for any text.
@@ -88,8 +88,8 @@ class Matcher {
   Lexeme lexeme();    // only with a budget or limits
   bool near_limit();  // the budget, or the limit of the lexeme, may narrow one of the next 32 masks
   bool knows_refused() { return !grammar_->grammar().limits_tokens || ended_ || automaton_->token_limits().knows_refused(here()); }
-  bool knows_words() { return words_ || limited_ || !limit_reached(); }  // or no such mask is needed
-  bool known_plain() const { return plain_; }
+  bool knows_words() { return present_.words() || !limit_reached(); }  // or no such mask is needed
+  bool known_plain() const { return present_.is_plain(); }
   std::string forced_bytes();
   std::pair<std::string, std::vector<uint32_t>> forced_after(std::string_view before);
   Explanation explain(uint32_t token);
@@ -115,10 +115,7 @@ class Matcher {
 
   Place& here();  // in the current generation
   std::vector<uint32_t> terminals_at(Place place);
-  bool tracks() const { return tracks_; }
   void track();
-  bool settled() const { return exact_ || words_; }
-  void unsettle();
   void keep_last();
   void settle(uint32_t token);
   bool begins_plan(uint32_t token) const;
@@ -133,7 +130,7 @@ class Matcher {
   const Progress& planned();
   void go_on(Progress& progress, const Place& from, const Place& place, std::string_view token);
   LimitSet fill_within_budget(const Mask& mask, std::span<uint32_t> words);
-  const Bitmask& limited(const Mask& mask);  // the tokens allowed at the limit of a lexeme, budget ignored
+  std::shared_ptr<const Bitmask> limited(const Mask& mask);  // the tokens allowed at the limit of a lexeme, budget ignored
   void count_lexeme_tokens(Progress& progress, const Place& from, const Place& place, std::string_view token);
 
   std::shared_ptr<CompiledGrammar> grammar_;
@@ -144,18 +141,13 @@ class Matcher {
   uint64_t margin_ = 0;  // tokens before the last moment at which open values begin to be closed
   std::vector<uint64_t> limits_;  // by kind of terminal
   uint64_t least_limit_ = LexemeLimits::none;
-  std::shared_ptr<const Bitmask> limited_;  // the limited mask here, once asked for
   std::vector<Progress> progress_;  // one entry, unless progress is tracked
   bool tracks_ = false;
-  bool ample_ = false;  // all tokens of the present mask are known to fit
-  bool exact_ = false;  // the present mask was asked for, and stepping decides membership
-  bool plain_ = false;  // it also need only be copied
-  std::shared_ptr<const Bitmask> words_;  // the present mask, if it was asked for and is not exact
+  PresentMask present_;
   struct {
     size_t accepted = 0;
-    std::shared_ptr<const Bitmask> words;
-    bool exact = false;
-  } last_;  // the mask before the last token, for a rollback of one token
+    PresentMask mask;
+  } last_;  // before the last token, for a rollback of one token
   bool ended_ = false;
 };
 
