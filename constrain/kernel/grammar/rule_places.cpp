@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/components.h"
 #include "base/errors.h"
 
 namespace constrain {
@@ -14,18 +15,6 @@ void ProofWork::spend(size_t steps) {
   if (spent_ <= MAX_PROOF_WORK.value) return;
   throw LimitError("too many terminals may be read at the same places to prove that the longest match takes no byte of the next "
                    "(" + MAX_PROOF_WORK.with_unit() + "); write alternatives as one terminal");
-}
-
-RulePlaces::RulePlaces(const Grammar& grammar, ProofWork& work) : grammar_(grammar), work_(work), returns_(grammar.states.size()) {
-  callers_.resize(grammar.rules.size());
-  for (uint32_t q = 0; q < returns_; ++q) {
-    for (const Edge& edge : grammar.edges_of(StateId{q})) {
-      if (edge.kind == EdgeKind::rule) callers_[edge.symbol].push_back(index(edge.target));
-    }
-  }
-  place_.assign(returns_ + grammar.rules.size(), unknown);
-  listed_.assign(grammar.edges.size(), 0);
-  find_components();
 }
 
 // Calls `f` with each node reachable without reading a terminal. Nodes are states, and the end of each rule.
@@ -45,47 +34,18 @@ void RulePlaces::each_next(uint32_t node, F&& f) const {
   if (state.accepting) f(static_cast<uint32_t>(returns_) + state.rule);
 }
 
-// Strongly connected components (Tarjan 1972), successors first.
-void RulePlaces::find_components() {
-  struct Visit {
-    uint32_t node;
-    std::vector<uint32_t> next;
-    size_t at = 0;
-  };
-  std::vector<uint32_t> number(place_.size(), unknown), low(place_.size(), 0), open;
-  std::vector<Visit> visits;
-  uint32_t count = 0;
-  auto enter = [&](uint32_t node) {
-    number[node] = low[node] = count++;
-    open.push_back(node);
-    visits.push_back({node, {}});
-    each_next(node, [&](uint32_t next) { visits.back().next.push_back(next); });
-  };
-  for (uint32_t root = 0; root < place_.size(); ++root) {
-    if (number[root] != unknown) continue;
-    enter(root);
-    while (!visits.empty()) {
-      Visit& visit = visits.back();
-      const uint32_t node = visit.node;
-      if (visit.at < visit.next.size()) {
-        const uint32_t next = visit.next[visit.at++];
-        if (number[next] == unknown) {
-          enter(next);
-        } else if (place_[next] == unknown) {
-          low[node] = std::min(low[node], number[next]);
-        }
-        continue;
-      }
-      visits.pop_back();
-      if (!visits.empty()) low[visits.back().node] = std::min(low[visits.back().node], low[node]);
-      if (low[node] != number[node]) continue;
-      size_t begin = open.size();
-      while (open[--begin] != node) {
-      }
-      make_place({open.begin() + static_cast<std::ptrdiff_t>(begin), open.end()});
-      open.resize(begin);
+RulePlaces::RulePlaces(const Grammar& grammar, ProofWork& work) : grammar_(grammar), work_(work), returns_(grammar.states.size()) {
+  callers_.resize(grammar.rules.size());
+  for (uint32_t q = 0; q < returns_; ++q) {
+    for (const Edge& edge : grammar.edges_of(StateId{q})) {
+      if (edge.kind == EdgeKind::rule) callers_[edge.symbol].push_back(index(edge.target));
     }
   }
+  place_.assign(returns_ + grammar.rules.size(), unknown);
+  listed_.assign(grammar.edges.size(), 0);
+  find_components(
+      place_.size(), [this](uint32_t node, std::vector<uint32_t>& list) { each_next(node, [&](uint32_t next) { list.push_back(next); }); },
+      [this](const std::vector<uint32_t>& nodes) { make_place(nodes); });
 }
 
 // The place of a component: that of a successor, if the component reads nothing more.

@@ -35,7 +35,6 @@ class RulePlaces {
 
   template <typename F>
   void each_next(uint32_t node, F&& f) const;
-  void find_components();
   void make_place(const std::vector<uint32_t>& nodes);
 
   const Grammar& grammar_;

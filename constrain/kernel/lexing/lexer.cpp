@@ -136,12 +136,7 @@ MatchId Lexer::match(std::vector<TermId> terminals) {
   std::sort(terminals.begin(), terminals.end());
   Hash key = seeded(terminals.size());
   for (TermId t : terminals) key = mix(key, index(t));
-  if (const uint32_t* found = match_ids_.find(key)) return MatchId{*found};
-  auto id = static_cast<uint32_t>(match_runs_.size());
-  match_runs_.emplace_back(static_cast<uint32_t>(match_pool_.size()), static_cast<uint32_t>(terminals.size()));
-  match_pool_.insert(match_pool_.end(), terminals.begin(), terminals.end());
-  match_ids_.insert(key, id);
-  return MatchId{id};
+  return MatchId{matched_.intern(key, terminals)};
 }
 
 TermId Lexer::without(TermId t, TextSetId set, const Memory& memory, const Values& values) {

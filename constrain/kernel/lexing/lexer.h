@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/interned_lists.h"
 #include "expressions/expressions.h"
 #include "values/memory.h"
 #include "values/values.h"
@@ -46,10 +47,7 @@ class Lexer {
   bool is_lazy(LexId s) const { return states_[index(s)].lazy; }  // some terminal in it is
   bool is_lazy(TermId t) const { return terminals_[index(t)].lazy; }
 
-  std::span<const TermId> terminals_of(MatchId m) const {
-    const auto& run = match_runs_[index(m)];
-    return {match_pool_.data() + run.first, run.second};
-  }
+  std::span<const TermId> terminals_of(MatchId m) const { return matched_[index(m)]; }
   MatchId match(std::vector<TermId> terminals);
 
   ExprId expression(TermId t) const { return terminals_[index(t)].expression; }
@@ -94,8 +92,7 @@ class Lexer {
       archive.require(stored_steps_.bytes.size() == stored_steps_.targets.size() &&
                       (stored_steps_.ends.empty() ? size_t{0} : stored_steps_.ends.back()) == stored_steps_.bytes.size());
     }
-    archive(expressions_, terminals_, none_, states_, entries_, ids_, without_, without_values_, spelled_, matches_,
-            match_pool_, match_runs_, match_ids_);
+    archive(expressions_, terminals_, none_, states_, entries_, ids_, without_, without_values_, spelled_, matches_, matched_);
   }
 
  private:
@@ -152,9 +149,7 @@ class Lexer {
   FlatMap<Hash, uint32_t> blocks_;  // blocks of texts or values, as expressions; not stored
   FlatMap<uint32_t, uint32_t> spelled_;  // all texts of one number, with exponents, by value
   FlatMap<uint64_t, uint8_t> matches_;
-  std::vector<TermId> match_pool_;
-  std::vector<std::pair<uint32_t, uint32_t>> match_runs_;
-  FlatMap<Hash, uint32_t> match_ids_;
+  InternedLists<TermId> matched_;
 };
 
 }  // namespace constrain

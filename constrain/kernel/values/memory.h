@@ -12,6 +12,7 @@
 
 #include "base/hashing.h"
 #include "base/ids.h"
+#include "base/interned_lists.h"
 
 namespace constrain {
 
@@ -23,7 +24,7 @@ class Memory {
     texts_ = {{TextId::empty, 0}, {TextId::unknown, 0}};
   }
 
-  std::span<const uint32_t> values(MemoryId m) const { return view(values_, index(m)); }
+  std::span<const uint32_t> values(MemoryId m) const { return values_[index(m)]; }
   MemoryId fresh(size_t slots) { return intern_values(std::vector<uint32_t>(slots, 0)); }
 
   MemoryId increment(MemoryId m, uint32_t slot, uint32_t cap) {
@@ -50,7 +51,7 @@ class Memory {
 
   // Lists of numbers in a slot; the empty one is 0.
   uint32_t intern_list(const std::vector<uint32_t>& numbers) { return intern(sets_, numbers); }
-  std::span<const uint32_t> list(uint32_t id) const { return view(sets_, id); }
+  std::span<const uint32_t> list(uint32_t id) const { return sets_[id]; }
 
   TextId extend(TextId text, uint8_t byte) {
     if (text == TextId::unknown) return text;
@@ -72,10 +73,7 @@ class Memory {
     return result;
   }
 
-  size_t memory_bytes() const {
-    return 4 * (values_.pool.size() + sets_.pool.size()) + 8 * (values_.runs.size() + sets_.runs.size() + texts_.size()) +
-           values_.ids.bytes() + sets_.ids.bytes() + extended_.bytes();
-  }
+  size_t memory_bytes() const { return values_.memory_bytes() + sets_.memory_bytes() + 8 * texts_.size() + extended_.bytes(); }
 
   template <typename Archive>
   void visit(Archive& archive) {
@@ -83,33 +81,15 @@ class Memory {
   }
 
  private:
-  struct Table {
-    std::vector<uint32_t> pool;
-    std::vector<std::pair<uint32_t, uint32_t>> runs;  // begin, count
-    FlatMap<Hash, uint32_t> ids;
-
-    template <typename Archive>
-    void visit(Archive& archive) {
-      archive(pool, runs, ids);
-    }
-  };
   struct Text {
     TextId beginning;
     uint8_t last;
   };
 
-  static std::span<const uint32_t> view(const Table& table, uint32_t id) {
-    return {table.pool.data() + table.runs[id].first, table.runs[id].second};
-  }
-  static uint32_t intern(Table& table, const std::vector<uint32_t>& values) {
+  static uint32_t intern(InternedLists<uint32_t>& lists, const std::vector<uint32_t>& values) {
     Hash key = seeded(values.size());
     for (uint32_t value : values) key = mix(key, value);
-    if (const uint32_t* found = table.ids.find(key)) return *found;
-    auto id = static_cast<uint32_t>(table.runs.size());
-    table.runs.emplace_back(static_cast<uint32_t>(table.pool.size()), static_cast<uint32_t>(values.size()));
-    table.pool.insert(table.pool.end(), values.begin(), values.end());
-    table.ids.insert(key, id);
-    return id;
+    return lists.intern(key, values);
   }
   MemoryId intern_values(const std::vector<uint32_t>& values) { return MemoryId{intern(values_, values)}; }
   MemoryId remember(MemoryId m, uint32_t slot, uint32_t number) {
@@ -120,8 +100,7 @@ class Memory {
     return with(m, slot, intern_list(numbers));
   }
 
-  Table values_;
-  Table sets_;
+  InternedLists<uint32_t> values_, sets_;
   std::vector<Text> texts_;
   FlatMap<uint64_t, uint32_t> extended_;
 };
