@@ -77,7 +77,7 @@ bool Bounds::excludes_few(uint32_t rule) {
 MemoryId Bounds::memory_of(const Item& item) {
   const uint32_t rule = grammar_.state(item.state).rule;
   if (rule != last_memory_.rule || item.memory != last_memory_.memory) {
-    last_memory_ = {rule, item.memory, excludes_few(rule) ? item.memory : parser_.without_texts(rule, item.memory)};
+    last_memory_ = {rule, item.memory, excludes_few(rule) ? item.memory : slots_.without_texts(rule, item.memory)};
   }
   return last_memory_.without;
 }
@@ -172,7 +172,7 @@ Bounds::Way Bounds::way_of_path(uint32_t path, Unit unit, unsigned depth) {
     if (paths_[chain[i]].reads) {
       way.add({segment.fresh, segment.is_rule || unit == Unit::bytes ? 0 : tokens_of_shortest(ExprId{segment.id})});
       if (segment.is_rule) {
-        const uint32_t called = paths_.id_of(grammar_.rules[segment.id].start, parser_.fresh_memory(segment.id));
+        const uint32_t called = paths_.id_of(grammar_.rules[segment.id].start, slots_.fresh(segment.id));
         way.add(depth == max_rule_depth ? Way{many, many_tokens} : way_of_path(called, unit, depth + 1));
       }
     }

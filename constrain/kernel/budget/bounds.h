@@ -26,7 +26,7 @@ class Bounds {
  public:
   Bounds(Stepping& stepping, const Vocabulary& vocabulary, RulePaths& paths, Completions& completions)
       : vocabulary_(vocabulary), paths_(paths), completions_(completions), grammar_(stepping.grammar()), lexer_(stepping.lexer()),
-        parser_(stepping.parser()) {}
+        slots_(stepping.slots()), parser_(stepping.parser()) {}
 
   void prepare();  // computes the tables for all bounds; otherwise the first bound does
 
@@ -94,6 +94,7 @@ class Bounds {
   Completions& completions_;
   const Grammar& grammar_;
   Lexer& lexer_;
+  RuleSlots& slots_;
   Parser& parser_;
 
   std::array<std::vector<std::optional<Bound>>, units> set_bounds_;     // by set

@@ -102,7 +102,7 @@ void Completions::expand(const RulePath& path, std::string& out) {
     if (here.next != RulePath::none) stack.push_back(&paths_[here.next]);
     if (!here.reads) continue;
     if (here.segment.is_rule) {
-      stack.push_back(&paths_.of(grammar_.rules[here.segment.id].start, parser_.fresh_memory(here.segment.id)));
+      stack.push_back(&paths_.of(grammar_.rules[here.segment.id].start, stepping_.slots().fresh(here.segment.id)));
     } else {
       out += lexer_.expressions().shortest(ExprId{here.segment.id});
     }
@@ -168,7 +168,7 @@ void Completions::offer_entry(Ending& best, const Lexer::Entry& entry, const Pla
     if (step.remember >= 0) {
       TextId text = place.text;
       for (char c : lexer_.expressions().shortest(entry.expression)) text = stepping_.memory().extend(text, static_cast<uint8_t>(c));
-      step.next.memory = parser_.remembering(grammar_.state(step.next.state).rule, step.next.memory, step.remember, text);
+      step.next.memory = stepping_.slots().remembering(grammar_.state(step.next.state).rule, step.next.memory, step.remember, text);
     }
     const uint64_t rest = item_cost(step.next);
     if (rest != endless) best.offer({own + rest, entry.expression, step.next, false});

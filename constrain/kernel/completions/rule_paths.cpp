@@ -96,7 +96,7 @@ void RulePaths::solve() {
         if (!open[rule]) continue;
         open[rule] = false;
         find_rest_costs(static_cast<uint32_t>(rule));
-        uint64_t cost = find(grammar_.rules[rule].start, parser_.fresh_memory(static_cast<uint32_t>(rule)), false);
+        uint64_t cost = find(grammar_.rules[rule].start, slots_.fresh(static_cast<uint32_t>(rule)), false);
         if (cost >= rule_costs_[rule]) continue;
         rule_costs_[rule] = cost;
         for (uint32_t caller : callers[rule]) open[caller] = true;
@@ -144,7 +144,7 @@ void RulePaths::count_search(size_t states, uint32_t rule) {
 
 uint32_t RulePaths::id_of(StateId state, MemoryId memory) {
   solve();
-  memory = parser_.without_values(grammar_.state(state).rule, memory);
+  memory = slots_.without_values(grammar_.state(state).rule, memory);
   const uint64_t id = key(state, memory);
   if (const uint32_t* found = ids_.find(id)) return *found;
   find(state, memory, true);
@@ -179,14 +179,14 @@ bool RulePaths::follow_rest_costs(StateId start, MemoryId memory, bool keep) {
     const Edge* taken = nullptr;
     for (const Edge& edge : grammar_.edges_of(q)) {
       const uint64_t rest = rest_costs_[index(edge.target)], own = rest == endless ? endless : edge_cost(edge);
-      if (own == endless || own + rest != rest_costs_[index(q)] || !parser_.holds(edge, memory)) continue;
+      if (own == endless || own + rest != rest_costs_[index(q)] || !slots_.holds(edge, memory)) continue;
       taken = &edge;
       break;
     }
     if (!taken || taken->excluding >= 0 || taken->distinct >= 0) return false;
     way.push_back({q, memory, taken});
     int32_t remember;
-    memory = parser_.without_values(rule, parser_.updated(*taken, rule, memory, remember));
+    memory = slots_.without_values(rule, slots_.updated(*taken, rule, memory, remember));
     if (remember >= 0) return false;
     q = taken->target;
   }
@@ -256,7 +256,7 @@ class RulePaths::Search {
 
   RulePaths& paths_;
   const Grammar& grammar_;
-  Parser& parser_;
+  RuleSlots& slots_;
   const StateId start_;
   const MemoryId start_memory_;
   const bool keep_;
@@ -273,7 +273,7 @@ class RulePaths::Search {
 };
 
 RulePaths::Search::Search(RulePaths& paths, StateId start, MemoryId memory, bool keep, SearchMode mode, std::vector<uint32_t>& edges)
-    : paths_(paths), grammar_(paths.grammar_), parser_(paths.parser_), start_(start), start_memory_(memory), keep_(keep), mode_(mode), edges_(edges),
+    : paths_(paths), grammar_(paths.grammar_), slots_(paths.slots_), start_(start), start_memory_(memory), keep_(keep), mode_(mode), edges_(edges),
       rule_(grammar_.state(start).rule), needs_(paths.needs_[rule_]), segments_(1), heap_{{0, 0, 0}} {
   uint64_t missing = 0;
   for (uint32_t slot = 0; slot < needs_.size(); ++slot) {
@@ -320,14 +320,14 @@ bool RulePaths::Search::take_edge(size_t at, Visit& visit) {
   const Edge& edge = grammar_.edges[visit.edge];
   const MemoryId before = visit.memory;
   int32_t remember;
-  MemoryId memory = parser_.without_values(rule_, parser_.updated(edge, rule_, before, remember));
+  MemoryId memory = slots_.without_values(rule_, slots_.updated(edge, rule_, before, remember));
   const bool fresh = edge.excluding >= 0 || edge.distinct >= 0;
   RulePath::Segment segment{};
   if (edge.kind == EdgeKind::rule) {
     segment = {true, edge.symbol, fresh};
   } else if (edge.kind == EdgeKind::terminal) {
     TermId terminal{edge.symbol};
-    if (edge.excluding >= 0) terminal = parser_.excluding(edge, rule_, before);
+    if (edge.excluding >= 0) terminal = slots_.excluding(edge, rule_, before);
     const ExprId e = paths_.lexer_.expression(terminal);
     segment = {false, index(e), fresh};
     if (fresh && e == ExprId::nothing) return false;
@@ -337,7 +337,7 @@ bool RulePaths::Search::take_edge(size_t at, Visit& visit) {
       if (mode_ != SearchMode::without_texts) {
         TextId id = TextId::empty;
         for (char c : paths_.lexer_.expressions().shortest(e)) id = paths_.memory_.extend(id, static_cast<uint8_t>(c));
-        memory = parser_.remembering(rule_, memory, remember, id);
+        memory = slots_.remembering(rule_, memory, remember, id);
       }
     }
   }
@@ -409,7 +409,7 @@ void RulePaths::Search::find_ways(size_t at, const Visit& visit) {
     if (mode_ == SearchMode::along && (visit.depth == edges_.size() || i != edges_[visit.depth])) continue;
     const Edge& edge = grammar_.edges[i];
     const uint64_t rest = paths_.rest_costs_[index(edge.target)];
-    if (rest == endless || !parser_.holds(edge, visit.memory)) continue;
+    if (rest == endless || !slots_.holds(edge, visit.memory)) continue;
     // Only exact searches skip known places; other searches number the ways and keep them all.
     if (exact_ && edge.kind == EdgeKind::epsilon && edge.actions_count == 0 && done_.find(RulePaths::key(edge.target, visit.memory))) continue;
     const uint64_t own = paths_.edge_cost(edge);  // a lower bound

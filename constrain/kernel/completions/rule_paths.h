@@ -36,7 +36,7 @@ struct RulePath {
 class RulePaths {
  public:
   explicit RulePaths(Stepping& stepping)
-      : grammar_(stepping.grammar()), lexer_(stepping.lexer()), memory_(stepping.memory()), parser_(stepping.parser()) {}
+      : grammar_(stepping.grammar()), lexer_(stepping.lexer()), memory_(stepping.memory()), slots_(stepping.slots()) {}
 
   void solve();  // solves all rules; otherwise the first request for a path does
   // Raises the LimitError that kept a readable rule from being solved.
@@ -73,7 +73,7 @@ class RulePaths {
   const Grammar& grammar_;
   Lexer& lexer_;
   Memory& memory_;
-  Parser& parser_;
+  RuleSlots& slots_;
 
   bool solved_ = false;
   std::vector<uint64_t> rule_costs_;      // of a new activation

@@ -225,7 +225,7 @@ bool StandIns::is_told_apart(uint32_t rule, uint32_t slot, uint32_t number) {
 std::optional<ExprId> StandIns::texts_of(uint32_t number, bool is_value) {
   const uint64_t key = paired(number, is_value ? 1u : 0u);
   if (const std::optional<ExprId>* found = texts_.find(key)) return *found;
-  const std::optional<ExprId> texts = parser_.texts_of(number, is_value);
+  const std::optional<ExprId> texts = slots_.texts_of(number, is_value);
   texts_.insert(key, texts);
   return texts;
 }

@@ -24,7 +24,8 @@ namespace constrain {
 class StandIns {
  public:
   StandIns(Stepping& stepping, const Vocabulary& vocabulary)
-      : vocabulary_(vocabulary), grammar_(stepping.grammar()), lexer_(stepping.lexer()), memory_(stepping.memory()), parser_(stepping.parser()) {}
+      : vocabulary_(vocabulary), grammar_(stepping.grammar()), lexer_(stepping.lexer()), memory_(stepping.memory()), slots_(stepping.slots()),
+        parser_(stepping.parser()) {}
 
   // Nothing if the place is its own stand-in.
   std::optional<Place> of(const Place& place);
@@ -75,6 +76,7 @@ class StandIns {
   const Grammar& grammar_;
   Lexer& lexer_;
   Memory& memory_;
+  RuleSlots& slots_;
   Parser& parser_;
   std::vector<uint32_t> sets_;                      // by set: its stand-in, or not_known
   std::vector<uint32_t> origins_;                   // by origin

@@ -9,11 +9,11 @@
 namespace constrain {
 
 Stepping::Stepping(const Grammar& grammar, const Limits& limits)
-    : grammar_(grammar), limits_(limits), lexer_(grammar.expressions, grammar.terminals, grammar.remembered, grammar.lazy), parser_(grammar, lexer_, memory_) {
+    : grammar_(grammar), limits_(limits), lexer_(grammar.expressions, grammar.terminals, grammar.remembered, grammar.lazy) {
+  slots_.begin();
+  parser_.begin();
   expressions().limit_searches(limits);
 }
-
-Stepping::Stepping(const Grammar& grammar, ToBeRestored) : grammar_(grammar), parser_(grammar, lexer_, memory_, Parser::ToBeRestored{}) {}
 
 Place Stepping::finished(const Place& place, SignatureRecorder* recorder) {
   MatchId matched = lexer_.matched(place.lexer);

@@ -1,6 +1,6 @@
 // Stepping: reading bytes, from place to place.
 //
-// Owns the lexer, the memory and the parser of one generation; all its ids belong to them. Invariant: a place that
+// Owns the lexer, the memory, the slots and the parser of one generation; all its ids belong to them. Invariant: a place that
 // `step` returns can be completed. A step only adds to tables, which keep every result. Not synchronized.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include "lexing/lexer.h"
 #include "parsing/parser.h"
 #include "parsing/place.h"
+#include "parsing/rule_slots.h"
 #include "values/memory.h"
 
 namespace constrain {
@@ -25,13 +26,13 @@ class Stepping {
 
   // An empty object to restore: `visit` must read all that another object's `visit` has written.
   struct ToBeRestored {};
-  Stepping(const Grammar& grammar, ToBeRestored);
+  Stepping(const Grammar& grammar, ToBeRestored) : grammar_(grammar) {}
   Stepping(const Stepping&) = delete;
   Stepping& operator=(const Stepping&) = delete;
 
   template <typename Archive>
   void visit(Archive& archive) {
-    archive(lexer_, memory_, parser_);
+    archive(lexer_, memory_, slots_, parser_);
   }
 
   Place start() { return entered(parser_.start(), TrackId::start); }
@@ -51,6 +52,7 @@ class Stepping {
   const Limits& limits() const { return limits_; }
   Lexer& lexer() { return lexer_; }
   Memory& memory() { return memory_; }
+  RuleSlots& slots() { return slots_; }
   Parser& parser() { return parser_; }
   ExpressionStore& expressions() { return lexer_.expressions(); }
 
@@ -60,14 +62,15 @@ class Stepping {
   void allow_way();  // enough work to find a way to finish, despite limits
   void allow_all() { expressions().allow_all(); }
 
-  size_t memory_bytes() const { return lexer_.memory_bytes() + memory_.memory_bytes() + parser_.memory_bytes(); }
+  size_t memory_bytes() const { return lexer_.memory_bytes() + memory_.memory_bytes() + slots_.memory_bytes() + parser_.memory_bytes(); }
 
  private:
   const Grammar& grammar_;
   const Limits limits_;
   Lexer lexer_;
   Memory memory_;
-  Parser parser_;
+  RuleSlots slots_{grammar_, lexer_, memory_};
+  Parser parser_{grammar_, lexer_, memory_, slots_};
 };
 
 }  // namespace constrain
