@@ -95,6 +95,7 @@ const Item* Completions::next_waiting(const std::vector<Item>& waiting) {
 
 // Appends the text of a way.
 void Completions::expand(const RulePath& path, std::string& out) {
+  if (out.size() + (path.cost >> 16) > MAX_SHORTEST_MATCH.value) throw_too_long();  // known before it is written
   std::vector<const RulePath*> stack{&path};
   while (!stack.empty()) {
     const RulePath& here = *stack.back();
