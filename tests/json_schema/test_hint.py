@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from constrain.json_schema.hint import describe, render
+from tests.support import each
 
 CASES: list[tuple[Any, str]] = [
     (True, "any JSON"),
@@ -34,7 +33,7 @@ CASES: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "text"), CASES)
+@each("schema, text", CASES)
 def test_schemas_are_shown_as_text(schema: Any, text: str) -> None:
     assert render(schema) == text
 
