@@ -16,6 +16,7 @@ import pytest
 from constrain.batch.lines import LineError
 from constrain.batch.locations import StoredFile, StoreError, key_of, locate
 from constrain.batch.stores import parts
+from tests.support import for_each
 from tests.support.batch_files import batch_status, echo, prompts, statuses_of
 from tests.support.stores import Job, Store, expected, lines, open_store, part_names, values, write_input
 
@@ -72,8 +73,8 @@ def test_a_local_url_names_the_same_file_as_its_path(tmp_path: Path) -> None:
         Job(tmp_path / "in.jsonl", f"file://{tmp_path}")
 
 
-@pytest.mark.parametrize(
-    ("url", "message"),
+@for_each(
+    "url, message",
     [
         ("nothing://key:secret@x/y", "nothing://x/y: this is not the URL of a file: Unrecognized filesystem type"),
         (

@@ -9,10 +9,8 @@ import re
 from random import Random
 from typing import Any
 
-import pytest
-
 from constrain.verify import Match, data
-from tests.support import LONG
+from tests.support import LONG, for_each
 
 EXPRESSIONS = 100_000 if LONG else 100
 PIECES = (b"a", b"b", b"\xc3", b"\xa9", "é".encode(), b'"', b'\\"', b"\\", b"n", b"1", b"15", b"-", b".", b"0", b"\xff")
@@ -152,8 +150,8 @@ def test_matches_are_those_of_the_second_reader() -> None:
     assert count > EXPRESSIONS / 4
 
 
-@pytest.mark.parametrize("scale", [0, 1, 2])
-@pytest.mark.parametrize("divisor", [1, 2, 7, 25])
+@for_each("scale", [0, 1, 2])
+@for_each("divisor", [1, 2, 7, 25])
 def test_multiples_are_those_of_integers(divisor: int, scale: int) -> None:
     nodes = [["multiple", divisor, scale]]
     match = Match(nodes)

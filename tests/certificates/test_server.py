@@ -14,6 +14,7 @@ from constrain.generation.proofs.replay import recompile, replay
 from constrain.server.app import Application
 from constrain.server.sandbox.worker import Limits
 from constrain.server.settings import Settings
+from tests.support import for_each
 from tests.support.server.asking import ask, chat, chunks_of, error_of, served_as
 
 if TYPE_CHECKING:
@@ -94,8 +95,8 @@ def test_tools_have_it_too(application: Application) -> None:
     constrain.verify_certificate(certificate)
 
 
-@pytest.mark.parametrize(
-    ("fields", "param"),
+@for_each(
+    "fields, param",
     [
         ({"certificate": "yes", "response_format": FORMAT}, "certificate"),
         ({"certificate": 1, "response_format": FORMAT}, "certificate"),

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 import constrain
 from constrain.certificates import sign, verify_signature
 from tests.certificates.test_verifier import made
+from tests.support import for_each
 
 
 def private_pem(key: Any, password: str = "") -> bytes:
@@ -60,8 +61,8 @@ def test_other_keys_and_changes_are_refused() -> None:
         verify_signature({**signed, "signature": {"algorithm": "Ed25519"}}, public_pem(KEY))
 
 
-@pytest.mark.parametrize(
-    ("pem", "why"),
+@for_each(
+    "pem, why",
     [
         (b"no key", "no private key in PEM"),
         (private_pem(KEY, "secret"), "without a password"),

@@ -18,7 +18,7 @@ import constrain
 from constrain import verify as verifier
 from constrain.certificates.certificate import canonical, certify, digest
 from constrain.regex.parsing.parser import MAX_GROUP_NESTING
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 
 FILE = Path(verifier.__file__)
 SCHEMA = {
@@ -134,7 +134,7 @@ def of_word(expressions: list[Any] = WORD, tokens: Any = None, **changed: Any) -
 A, B = ["literal", ["a"]], ["literal", ["b"]]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "expressions",
     [
         [["class", [[-5, -1]], "char"]],
@@ -156,7 +156,6 @@ A, B = ["literal", ["a"]], ["literal", ["b"]]
         [["substring", ["ab"], 0, None, "char", ["1"]]],
         [["substring", ["ab"], 0, -1, "char", []]],
     ],
-    ids=json.dumps,
 )
 def test_expressions_that_the_format_does_not_know_match_nothing(expressions: list[Any]) -> None:
     with pytest.raises(ValueError, match=r"malformed|does not match|contains itself|cuts"):
@@ -166,7 +165,7 @@ def test_expressions_that_the_format_does_not_know_match_nothing(expressions: li
 EDGE = [0, 0, 1, [], [], -1, -1]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changed",
     [
         {"tokens": [[10, "a"], [11, "b", "name"]], "budget": {"max_tokens": 1, "needed": []}},
@@ -190,7 +189,6 @@ EDGE = [0, 0, 1, [], [], -1, -1]
         *({"terminals": [{"expression": found}]} for found in (-1, 0.0, False, None)),
         *({"numbers_by_double": value} for value in (None, 0, [])),
     ],
-    ids=json.dumps,
 )
 def test_values_of_another_type_are_refused(changed: dict[str, Any]) -> None:
     constrain.verify_certificate(of_word())
@@ -278,8 +276,8 @@ def test_changes_are_refused() -> None:
                 constrain.verify_certificate(sealed(good, derivation=changed))
 
 
-@pytest.mark.parametrize(
-    ("limit", "needed", "holds"),
+@for_each(
+    "limit, needed, holds",
     [
         (18, [], True),
         (17, [], False),
@@ -458,7 +456,7 @@ SEARCHES = [  # pattern, texts in which it is found, others
 ]
 
 
-@pytest.mark.parametrize(("pattern", "found", "others"), SEARCHES)
+@for_each("pattern, found, others", SEARCHES)
 def test_patterns_are_those_of_ecma(pattern: str, found: list[str], others: list[str]) -> None:
     for text in found:
         assert verifier.search(pattern, text), text
@@ -466,7 +464,7 @@ def test_patterns_are_those_of_ecma(pattern: str, found: list[str], others: list
         assert not verifier.search(pattern, text), text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pattern",
     [
         r"\p{L}",
@@ -489,8 +487,8 @@ def test_patterns_that_python_cannot_say_are_not_judged(pattern: str) -> None:
     assert verifier.judge({"source": source, "text": '"a"'}).startswith("not judged by jsonschema: ")
 
 
-@pytest.mark.parametrize(
-    ("schema", "text"),
+@for_each(
+    "schema, text",
     [
         ({"pattern": r"^\W$"}, '"é"'),
         ({"not": {"pattern": r"^a$"}}, r'"a\n"'),
@@ -501,7 +499,7 @@ def test_patterns_that_python_cannot_say_are_not_judged(pattern: str) -> None:
         ({"$schema": "http://json-schema.org/draft-04/schema#", "pattern": r"^\W$"}, '"é"'),
     ],
 )
-@pytest.mark.parametrize("spelling", ["text", "hex"])
+@for_each("spelling", ["text", "hex"])
 def test_the_schema_is_asked_with_patterns_of_ecma(schema: dict[str, Any], text: str, spelling: str) -> None:
     about: Any = text if spelling == "text" else {"hex": text.encode().hex()}
     source = {"kind": "json_schema", "text": json.dumps(schema)}

@@ -15,7 +15,15 @@ from constrain.generation.job import Language
 from constrain.language import tree
 from constrain.language.grammar import Grammar, GrammarBuilder, Kind
 from constrain.regex.source import Regex
-from tests.support import LONG, allowed, byte_vocabulary, maskbench_that_compiles, real_vocabulary, small_vocabulary
+from tests.support import (
+    LONG,
+    allowed,
+    byte_vocabulary,
+    for_each,
+    maskbench_that_compiles,
+    real_vocabulary,
+    small_vocabulary,
+)
 from tests.support.chat.forms import TAGS
 from tests.support.engine.schemas import SCHEMAS
 from tests.support.judging import validation_error
@@ -68,7 +76,7 @@ def test_a_unique_item_is_completed_within_the_budget_though_the_shortest_is_tak
     assert matcher.is_finished
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@for_each("name", SCHEMAS)
 def test_too_few_tokens_are_refused_with_the_number_that_suffices(name: str) -> None:
     schema, policies = SCHEMAS[name]
     constraint = constrain.compile(schema, vocabulary(), **policies)

@@ -13,7 +13,7 @@ import constrain
 from constrain import Lark, Regex, engine
 from constrain.engine import captures as capturing
 from constrain.engine.captures import Captures, captures_object
-from tests.support import LONG, byte_vocabulary
+from tests.support import LONG, byte_vocabulary, for_each
 from tests.support.oracles.lark.generator import make_case
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def captures(grammar: str, text: str) -> Captures:
     return found
 
 
-@pytest.mark.parametrize(
-    ("grammar", "text", "expected"),
+@for_each(
+    "grammar, text, expected",
     [
         ('start: name ("," name)*\nname[capture]: /[a-z]+/', "ada", {"name": "ada"}),
         ('start: name ("," name)*\nname[capture]: /[a-z]+/', "ada,bo", {"name": ["ada", "bo"]}),
@@ -56,8 +56,8 @@ def test_captures_of_rules(grammar: str, text: str, expected: dict[str, Any]) ->
     assert captures(grammar, text) == expected
 
 
-@pytest.mark.parametrize(
-    ("grammar", "text", "expected"),
+@for_each(
+    "grammar, text, expected",
     [
         ('start: x y\nx[capture]: ("a" | "aa")*\ny[capture]: "a"*', "aaa", {"x": "aaa", "y": ""}),
         ("start: x y\nx[capture]: /[ab]*/\ny[capture]: /b+/", "abbb", {"x": "abb", "y": "b"}),
@@ -210,8 +210,8 @@ def beside_tokens(grammar: str) -> constrain.Constraint:
     return constrain.compile(Lark(grammar), vocabulary_with_names(), cache=False)
 
 
-@pytest.mark.parametrize(
-    ("grammar", "tokens", "expected", "spans"),
+@for_each(
+    "grammar, tokens, expected, spans",
     [
         ("start: a <[259]>\na[capture]: /[a-d]+/", [*b"abc", THE], {"a": "abc"}, {"a": [(0, 3)]}),
         ("start: a b\na[capture]: <[259]>\nb[capture]: /[a-z]+/", [THE, *b"n"], {"a": "the", "b": "n"}, None),

@@ -14,7 +14,7 @@ from constrain import work as _work
 from constrain.json_schema.compiler import compile_schema
 from constrain.language.tree import Alternation, Complement, Intersection, Literal, Repetition
 from constrain.regex.anchors import sequence
-from tests.support import LONG, byte_vocabulary
+from tests.support import LONG, byte_vocabulary, for_each
 from tests.support.hostile_schemas import FAMILIES, cost
 
 SMALL = {
@@ -79,8 +79,8 @@ def test_parts_of_a_grammar_share_one_allowance(monkeypatch: pytest.MonkeyPatch)
         constrain.compile(four, byte_vocabulary(), cache=False)
 
 
-@pytest.mark.parametrize("schema", [{"type": "integer", "minimum": 17}, {"type": "nothing"}])
-@pytest.mark.parametrize("was_enabled", [True, False])
+@for_each("schema", [{"type": "integer", "minimum": 17}, {"type": "nothing"}])
+@for_each("was_enabled", [True, False])
 def test_the_garbage_collector_is_left_as_it_was(schema: dict[str, Any], was_enabled: bool) -> None:
     seen: list[bool] = []
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import constrain
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 
 PROMPT = [104, 105]
 YES = list(b'"yes"')
@@ -30,8 +30,8 @@ def follow(constraint: constrain.Constraint, scores: Any, wrap: Any) -> list[int
     return tokens[len(PROMPT) : -1]
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("width", [257, 288, 300], ids=["as the vocabulary", "whole words", "padded"])
+@for_each("dtype", [np.float16, np.float32, np.float64])
+@for_each("width", [257, 288, 300])
 def test_numpy_arrays_of_one_sequence(constraint: constrain.Constraint, dtype: type, width: int) -> None:
     scores = np.arange(width).astype(dtype)  # what is most likely is never allowed
     before = scores.copy()
@@ -53,7 +53,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+@for_each("name", WRONG)
 def test_other_shapes_and_types_are_named(constraint: constrain.Constraint, name: str) -> None:
     tokens, scores, error, message = WRONG[name]
     with pytest.raises(error, match=message):

@@ -5,10 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-import pytest
-
 import constrain
-from tests.support import small_vocabulary
+from tests.support import for_each, small_vocabulary
 from tests.support.matching import accepted_by_forks, require_protocol
 
 VOCABULARY = small_vocabulary(3, more=120)
@@ -23,8 +21,8 @@ LANGUAGES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("more", [None, 0, 4])
-@pytest.mark.parametrize("name", LANGUAGES)
+@for_each("more", [None, 0, 4])
+@for_each("name", LANGUAGES)
 def test_matchers_of_every_language_keep_the_protocol(name: str, more: int | None) -> None:
     constraint, rng = constrain.compile(LANGUAGES[name], VOCABULARY, cache=False), Random(f"{name} {more}")
     matcher = constraint.matcher(None if more is None else constraint.matcher().min_tokens_left + more)

@@ -11,6 +11,7 @@ import pytest
 
 import constrain
 from constrain.llama.trees import make_tree
+from tests.support import for_each
 from tests.support.llama.babbler import babbler
 from tests.support.llama.prompts import prompt_tokens
 
@@ -93,8 +94,8 @@ def test_a_tree_shares_beginnings() -> None:
     assert list(two.following) == [3, 5]
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "said"),
+@for_each(
+    "options, error, said",
     [
         ([], ValueError, "there are 0 options"),
         (["a", "b", "a"], ValueError, "'a' occurs twice"),

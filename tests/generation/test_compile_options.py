@@ -15,7 +15,7 @@ from constrain.generation.planning import prepare
 from constrain.language import tree
 from constrain.language.grammar import GrammarBuilder
 from constrain.language.policies import CHOICES
-from tests.support import byte_vocabulary, small_vocabulary
+from tests.support import byte_vocabulary, for_each, small_vocabulary
 
 SCHEMA = {
     "type": "object",
@@ -87,7 +87,7 @@ def test_of_several_answers_those_with_a_schema_have_policies(model: constrain.M
     assert both[1].report is None
 
 
-@pytest.mark.parametrize("policy", CHOICES)
+@for_each("policy", CHOICES)
 def test_a_value_that_a_policy_does_not_have(model: constrain.Model, policy: str) -> None:
     with pytest.raises(ValueError, match=f"{policy} must be one of .*'nothing'"):
         constrain.generate(model, "x", schema=SCHEMA, **{policy: "nothing"})  # type: ignore[call-overload]

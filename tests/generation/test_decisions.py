@@ -19,7 +19,7 @@ from constrain.generation.options import AnswerSettings
 from constrain.generation.voting import decide
 from constrain.language.result import result_type
 from constrain.llama.decoding.sampler import Sampling
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 from tests.support.chat.forms import CHANNELS, TAGS
 
 ODD = 'a\u2028"\\/\x00'
@@ -99,9 +99,7 @@ def test_tagged_unions_are_never_mixed() -> None:
     assert tied.agreement == {(): 0.5, ("kind",): 0.5, ("lives",): 0.5}
 
 
-@pytest.mark.parametrize(
-    ("schema", "values", "winner"),
-    [
+@for_each("schema, values, winner", [
         ({"type": ["integer", "null"]}, [None, 3, 3], 3),
         ({"type": ["integer", "string"]}, [1, 2, "a", "a"], "a"),
         ({"type": "number"}, ["1.0", "1", "2"], 1),
@@ -109,8 +107,7 @@ def test_tagged_unions_are_never_mixed() -> None:
         ({"type": "array", "items": {"type": "integer"}, "minItems": 1}, [[1], [2], [3]], [1]),
         ({"type": "string"}, [ODD, ODD, "b"], ODD),
         ({"const": 5}, [5, 5], 5),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_winners(schema: Any, values: list[Any], winner: Any) -> None:
     texts = [value if schema == {"type": "number"} else json.dumps(value, ensure_ascii=False) for value in values]
     assert voted(schema, *texts).value == winner

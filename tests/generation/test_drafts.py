@@ -15,6 +15,7 @@ from constrain.generation.job import Run
 from constrain.generation.options import DraftError
 from constrain.generation.planning import DRAFT_PLACE, prepare
 from constrain.llama.decoding.decode import Decoding
+from tests.support import for_each
 
 QUESTION = "Ada is 36 years old. Who is she?"
 
@@ -186,8 +187,8 @@ def test_a_model_that_always_reasons_needs_no_draft(reasoning: constrain.Model) 
         constrain.complete(reasoning, QUESTION, schema=Person, draft=True)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
+@for_each(
+    "options, message",
     [
         ({"schema": None}, "draft needs a schema or tools; without them, the answer is free text already"),
         ({"thinking": True}, "draft and thinking=True exclude each other"),

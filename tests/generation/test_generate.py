@@ -22,7 +22,7 @@ from constrain.generation.completion import Finished
 from constrain.json_schema.hint import describe
 from constrain.llama.loading import Llama
 from constrain.llama.lookup import as_model
-from tests.support import demo_model
+from tests.support import demo_model, for_each
 from tests.support.llama.babbler import babbler, babbler_file
 from tests.support.llama.prompts import prompt_tokens
 
@@ -350,7 +350,7 @@ BAD_OPTIONS: list[tuple[dict[str, Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "error", "message"), BAD_OPTIONS, ids=[str(bad[0]) for bad in BAD_OPTIONS])
+@for_each("options, error, message", BAD_OPTIONS)
 def test_bad_options(model: constrain.Model, options: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         constrain.complete(model, "x", **options)

@@ -12,7 +12,7 @@ import pytest
 import constrain
 from constrain import Finished, Quote, UnsupportedSchemaError
 from constrain.generation.planning import make_plan, prepare
-from tests.support import LONG
+from tests.support import LONG, for_each
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -173,8 +173,8 @@ class Quoting(pydantic.BaseModel):
     it: Annotated[str, Quote()]
 
 
-@pytest.mark.parametrize(
-    ("schema", "path"),
+@for_each(
+    "schema, path",
     [
         (Quoting, ("it",)),
         (Annotated[str, Quote()], ()),

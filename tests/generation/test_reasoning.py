@@ -9,6 +9,7 @@ import pytest
 
 from constrain.chat.families.forms import detect_thinking
 from constrain.generation.reasoning import idle_switches, switch_reasoning
+from tests.support import for_each
 
 QWEN = "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"
 GPT_OSS = "{{ reasoning_effort or 'medium' }}<|channel|>analysis<|message|>"
@@ -16,8 +17,8 @@ MISTRAL = "{% if reasoning_effort == 'none' %}{% else %}[THINK][/THINK]{% endif 
 PLAIN = "{{ messages[0].content }}"
 
 
-@pytest.mark.parametrize(
-    ("template", "options", "variables", "wanted"),
+@for_each(
+    "template, options, variables, wanted",
     [
         (QWEN, {}, {"enable_thinking": True}, True),
         (QWEN, {"thinking": False}, {"enable_thinking": False}, False),
@@ -45,8 +46,8 @@ def test_a_schema_leaves_reasoning_out_unless_an_effort_asks_for_it() -> None:
         assert switch_reasoning(detect_thinking(QWEN), QWEN, options, by_default=False)[1] == wanted  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("options", "error"),
+@for_each(
+    "options, error",
     [
         ({"reasoning_effort": "much"}, ValueError),
         ({"reasoning_effort": ["low"]}, ValueError),
@@ -59,8 +60,8 @@ def test_other_values_are_refused(options: Any, error: type[Exception]) -> None:
         switch_reasoning(None, PLAIN, options, by_default=False)
 
 
-@pytest.mark.parametrize(
-    ("template", "options", "idle"),
+@for_each(
+    "template, options, idle",
     [
         (PLAIN, {"reasoning_effort": "none", "thinking": False}, 0),
         (PLAIN, {"reasoning_effort": "low"}, 1),

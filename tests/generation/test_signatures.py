@@ -13,6 +13,7 @@ import pytest
 import constrain
 from constrain.generation.options import OPTION_DEFAULTS, split_options
 from constrain.language.policies import DEFAULTS
+from tests.support import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,12 +37,12 @@ def options_of(name: str) -> dict[str, object]:
     return {each.name: each.default for each in parameters_of(name).values() if each.name in known}
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@for_each("name", FUNCTIONS)
 def test_no_function_hides_its_keywords(name: str) -> None:
     assert inspect.Parameter.VAR_KEYWORD not in {each.kind for each in parameters_of(name).values()}
 
 
-@pytest.mark.parametrize("name", GENERATING)
+@for_each("name", GENERATING)
 def test_help_lists_every_option_with_its_meaning(name: str) -> None:
     assert options_of(name) == {each: OPTION_DEFAULTS[each] for each in constrain.ChatOptions.__annotations__}
     shown = pydoc.plain(pydoc.render_doc(getattr(constrain, name)))
@@ -56,7 +57,7 @@ def test_help_lists_the_policies(name: str) -> None:
     assert options_of(name) == dict(DEFAULTS)
 
 
-@pytest.mark.parametrize("name", constrain.ChatOptions.__annotations__)
+@for_each("name", constrain.ChatOptions.__annotations__)
 def test_a_default_may_be_given(name: str) -> None:
     given: Mapping[str, object] = {name: OPTION_DEFAULTS[name]}
     assert split_options(given) == split_options({})  # type: ignore[arg-type]

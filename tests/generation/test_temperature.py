@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 import constrain
 from constrain.generation.planning import plan_continuation, prepare
+from tests.support import for_each
 
 if TYPE_CHECKING:
     from constrain.generation.job import Job
@@ -20,8 +19,8 @@ def temperature(job: Job) -> float:
     return job.used_sampling.temperature
 
 
-@pytest.mark.parametrize(
-    ("schema", "options", "expected"),
+@for_each(
+    "schema, options, expected",
     [
         (SCHEMA, {}, 0.0),
         (constrain.Regex("[a-z]+"), {}, 0.0),

@@ -16,6 +16,7 @@ from constrain.chat.tools.definition import as_tools
 from constrain.generation import tool_loop as loop
 from constrain.generation.completion import Completion, Timings, Usage
 from constrain.generation.tool_loop import ToolRun, result_text
+from tests.support import for_each
 
 if TYPE_CHECKING:
     from constrain.chat.tools.calls import ToolCall
@@ -123,7 +124,7 @@ RESULTS: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("result", "text"), RESULTS)
+@for_each("result, text", RESULTS)
 def test_results_that_are_no_text_are_shown_as_json(result: Any, text: str) -> None:
     assert result_text(result) == text
 

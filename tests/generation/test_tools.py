@@ -13,6 +13,7 @@ import constrain
 from constrain import ArgumentsDelta, CallEnded, CallStarted, Finished, ReasoningDelta, Refusal, Reply, TextDelta, tool
 from constrain.chat.prompt.messages import check_messages
 from constrain.generation.planning import make_plan
+from tests.support import for_each
 from tests.support.chat.templates import template
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "message"), WRONG)
+@for_each("options, message", WRONG)
 def test_options_that_do_not_go_together_are_refused(
     model: constrain.Model, options: dict[str, Any], message: str
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 import constrain
 from constrain.generation.completion import Finished
 from constrain.llama.decoding.trace import TRACED_TOKENS
+from tests.support import for_each
 
 PERSON = {
     "type": "object",
@@ -34,8 +35,8 @@ def traced(model: constrain.Model, prompt: str, schema: Any, **options: Any) -> 
     return completion
 
 
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-@pytest.mark.parametrize("name", LANGUAGES)
+@for_each("temperature", [0.0, 1.0])
+@for_each("name", LANGUAGES)
 def test_a_trace_has_what_the_model_and_the_matcher_say(model: constrain.Model, name: str, temperature: float) -> None:
     schema = LANGUAGES[name]
     completion = traced(model, "Describe somebody.", schema, temperature=temperature)
@@ -169,8 +170,8 @@ def test_a_prefix_may_be_text(model: constrain.Model) -> None:
     assert free.text.startswith("One, two,")
 
 
-@pytest.mark.parametrize(
-    ("prefix", "options", "error", "message"),
+@for_each(
+    "prefix, options, error, message",
     [
         ('{"age"', {}, ValueError, "no answer begins with the prefix"),
         ([10**9], {}, ValueError, "has the token id"),

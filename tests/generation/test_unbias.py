@@ -10,6 +10,7 @@ import pytest
 
 import constrain
 from tests.confidence.test_fields import every_answer, whole
+from tests.support import for_each
 from tests.support.llama.prompts import prompt_tokens
 
 
@@ -66,8 +67,8 @@ def test_free_text_is_unbiased_already(model: constrain.Model) -> None:
     assert (field.mass, field.choices, field.logprob) == (1, 4, pytest.approx(field.constrained_logprob))
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
+@for_each(
+    "options, said",
     [
         ({}, "needs vote=True"),
         ({"n": 3, "vote": True, "temperature": 0.5}, "leave temperature out"),

@@ -14,7 +14,7 @@ from constrain.errors import ConstrainError, SchemaError, UnsatisfiableSchemaErr
 from constrain.json_schema.compiler import compile_schema
 from constrain.json_schema.keywords.unknown import with_hints
 from constrain.json_schema.shapes.data import PLAIN
-from tests.support import byte_vocabulary, each
+from tests.support import byte_vocabulary, for_each
 from tests.support.processor_time import finishes_within
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ MEANT = {
 }
 
 
-@each("case", MEANT)
+@for_each("case", MEANT)
 def test_a_keyword_that_is_ignored_is_reported_with_the_one_that_was_meant(case: str) -> None:
     draft, keyword, end = MEANT[case]
     uri = "http://json-schema.org/draft-07/schema#" if draft == 7 else "https://json-schema.org/draft/2020-12/schema"
@@ -124,7 +124,7 @@ def test_required_of_a_property_itself_tells_where_it_belongs() -> None:
 PROPERTIES: dict[str, Any] = {"name": {}, "first_name": {}, "repository": {}, "a" * 80: {}}
 
 
-@each(
+@for_each(
     "key, meant",
     [
         ("nmae", "name"),
@@ -149,7 +149,7 @@ def test_a_required_key_that_no_property_has_is_told_with_the_one_that_was_meant
     assert str(caught.value).endswith(f"; did you mean {meant!r}?") == (meant is not None)
 
 
-@each(
+@for_each(
     "schema",
     [
         {"properties": {"name": {}}, "required": ["nmae", "name"]},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from constrain.json_schema.hint import describe, render
-from tests.support import each
+from tests.support import for_each
 
 CASES: list[tuple[Any, str]] = [
     (True, "any JSON"),
@@ -33,7 +33,7 @@ CASES: list[tuple[Any, str]] = [
 ]
 
 
-@each("schema, text", CASES)
+@for_each("schema, text", CASES)
 def test_schemas_are_shown_as_text(schema: Any, text: str) -> None:
     assert render(schema) == text
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import constrain
-from tests.support import byte_vocabulary, each
+from tests.support import byte_vocabulary, for_each
 from tests.support.json_schema.official_suite import (
     DRAFTS,
     OPTIONAL_RATCHET,
@@ -121,7 +121,7 @@ def test_nothing_optional_is_wrong(draft: str) -> None:
     assert wrong == (CONTENT_IS_AN_ANNOTATION if draft == "draft7" else set())
 
 
-@each("draft", DRAFTS)
+@for_each("draft", DRAFTS)
 def test_optional_outcomes_are_as_recorded(draft: str) -> None:
     compare(optional_outcomes(draft), json.loads(OPTIONAL_RATCHET.read_text(encoding="utf-8")), draft)
 

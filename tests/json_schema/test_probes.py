@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import constrain
-from tests.support import byte_vocabulary, each
+from tests.support import byte_vocabulary, for_each
 
 WHITESPACE = ("flexible", "compact", "any")
 ORDERS = ("schema", "any")
@@ -52,7 +52,7 @@ TWICE = [
 ]
 
 
-@each("schema, text", TWICE)
+@for_each("schema, text", TWICE)
 def test_a_key_never_appears_twice(schema: Any, text: str) -> None:
     once = json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False)
     for order, whitespace in product(ORDERS, WHITESPACE):
@@ -75,7 +75,7 @@ def test_a_repeated_key_is_not_offered_at_all() -> None:
 ORDERED = {"properties": {"b": {}, "a": {}}, "required": ["c"]}
 
 
-@each(
+@for_each(
     "text, in_schema_order",
     [
         ('{"b":1,"a":2,"c":3,"d":4}', True),
@@ -244,7 +244,7 @@ def test_strings_have_one_spelling(text: str, canonical: bool) -> None:
             assert accepts(schema, key, property_order=order) == canonical, (schema, order)
 
 
-@each("text", [b'"\\ud800"', b'"\\udfff"', b'"\\ud800a"', b'"\xed\xa0\x80"', b'"\\udc00\\ud800"'])
+@for_each("text", [b'"\\ud800"', b'"\\udfff"', b'"\\ud800a"', b'"\xed\xa0\x80"', b'"\\udc00\\ud800"'])
 def test_lone_surrogates_are_no_text(text: bytes) -> None:
     for schema in ({}, {"type": "string"}, {"maxLength": 2}, {"pattern": "."}):
         assert not accepts(schema, text)
@@ -272,7 +272,7 @@ def test_a_lone_surrogate_may_stand_in_the_name_of_a_part(keyword: str) -> None:
     assert "o\udcca" in matcher.explain(ord("x"))
 
 
-@each("text", [b'"\xff"', b'"\xc0\xaf"', b'"\xf4\x90\x80\x80"', b'"\xe2\x82"', b'"\x00"', b'"\x1f"'])
+@for_each("text", [b'"\xff"', b'"\xc0\xaf"', b'"\xf4\x90\x80\x80"', b'"\xe2\x82"', b'"\x00"', b'"\x1f"'])
 def test_what_is_no_utf8_or_must_be_escaped(text: bytes) -> None:
     assert not accepts({}, text)
 
@@ -320,7 +320,7 @@ def test_policies_are_reported() -> None:
     assert policies.items() <= dict(reported).items()
 
 
-@each("policy", ["whitespace", "property_order", "formats", "numbers"])
+@for_each("policy", ["whitespace", "property_order", "formats", "numbers"])
 def test_unknown_policies_are_refused(policy: str) -> None:
     with pytest.raises(ValueError, match=policy):
         constrain.compile({}, byte_vocabulary(), **{policy: "maybe"})  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ from constrain.language.grammar import (
     Rule,
     Terminal,
 )
-from tests.support import byte_vocabulary, small_vocabulary
+from tests.support import byte_vocabulary, for_each, small_vocabulary
 from tests.support.engine.members import members, walk_masks
 
 A = tree.Literal(b"a")
@@ -68,7 +68,7 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("name", MALFORMED)
+@for_each("name", MALFORMED)
 def test_malformed_grammars_and_those_that_generate_nothing_are_refused(name: str) -> None:
     with pytest.raises(constrain.GrammarError):
         compile_grammar(MALFORMED[name])

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import for_each
+
 ROOT = Path(__file__).parents[2]
 KERNEL = ROOT / "constrain" / "kernel"
 SOURCES = sorted(path for path in KERNEL.rglob("*") if path.suffix in {".h", ".cpp"})
@@ -60,7 +62,7 @@ def test_every_class_of_the_table_has_a_header_with_its_invariant(readme: str) -
         assert "Invariant" in header, name
 
 
-@pytest.mark.parametrize("path", [KERNEL / "README.md", *SOURCES], ids=lambda path: str(path.name))
+@for_each("path", [KERNEL / "README.md", *SOURCES])
 def test_files_that_a_text_names_are_there(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     comments = text if path.suffix == ".md" else "\n".join(re.findall(r"//.*", text))

@@ -11,7 +11,7 @@ import pytest
 
 import constrain
 from constrain import kernel
-from tests.support import LONG, allowed, byte_vocabulary
+from tests.support import LONG, allowed, byte_vocabulary, for_each
 from tests.support.engine.hostile import HOSTILE, LETTERS
 
 
@@ -72,7 +72,7 @@ def test_conditions_on_keys_in_front_of_a_recursion_leave_a_shortest_text() -> N
     assert constraint.accepts(begun + bytes(matcher.shortest_completion()))
 
 
-@pytest.mark.parametrize("pattern", ["^(a|bc)*$", "^(a|ab|bc)*c$", "^(aa|ab|b)*(a|bb)*$", "^((a|bc)*d)*$"])
+@for_each("pattern", ["^(a|bc)*$", "^(a|ab|bc)*c$", "^(aa|ab|b)*(a|bb)*$", "^((a|bc)*d)*$"])
 def test_repeated_words_of_several_lengths_stay_within_the_limits(pattern: str) -> None:
     """A derivative has X* beside what is left of a longer word and X*, which asks for the same derivative."""
     constraint = constrain.compile({"type": "string", "pattern": pattern}, byte_vocabulary())
@@ -93,7 +93,7 @@ NULLABLE = {
 }
 
 
-@pytest.mark.parametrize("unit", NULLABLE)
+@for_each("unit", NULLABLE)
 def test_long_chains_of_nullable_parts_cost_about_what_they_are_long(unit: str) -> None:
     """Work for each pair of parts would meet a limit: there are a million pairs."""
     pattern = NULLABLE[unit] * (1_000 // (1 + NULLABLE[unit].count("b?)?")))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from constrain.kernel import mask_logits
+from tests.support import for_each
 
 
 def masked_by_numpy(logits: np.ndarray, bitmask: np.ndarray) -> np.ndarray:
@@ -16,9 +17,9 @@ def masked_by_numpy(logits: np.ndarray, bitmask: np.ndarray) -> np.ndarray:
     return np.where(bits, logits, np.float32("-inf"))
 
 
-@pytest.mark.parametrize("width", [1, 31, 32, 33, 64, 100, 1000])
-@pytest.mark.parametrize("words", [0, 1, 2, 4, 32])
-@pytest.mark.parametrize("rows", [1, 3])
+@for_each("width", [1, 31, 32, 33, 64, 100, 1000])
+@for_each("words", [0, 1, 2, 4, 32])
+@for_each("rows", [1, 3])
 def test_logits_are_masked_as_numpy_masks_them(rows: int, width: int, words: int) -> None:
     random = np.random.default_rng(rows * width + words)
     for density in (0.0, 0.01, 0.5, 1.0):

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from constrain import kernel
 from constrain.json_schema.compiler import compile_schema
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,8 +38,8 @@ def written(schema: dict[str, Any], members: Sequence[object]) -> bytes:
     return f"{{{', '.join(f'{key}: 0' for key in parts)}}}".encode()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("count", [31, 32, 33, 65])
+@for_each("kind", KINDS)
+@for_each("count", [31, 32, 33, 65])
 def test_no_member_of_many_may_come_again_and_a_new_one_may(kind: str, count: int) -> None:
     schema, member = KINDS[kind]
     grammar = compiled(schema)
@@ -50,7 +48,7 @@ def test_no_member_of_many_may_come_again_and_a_new_one_may(kind: str, count: in
     assert [again for again in members if grammar.accepts(written(schema, [*members, again]))] == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_members_are_the_same_in_any_order(kind: str) -> None:
     schema, member = KINDS[kind]
     grammar = compiled(schema)
@@ -70,7 +68,7 @@ def table_bytes(schema: dict[str, Any], member: Callable[[int], object], count: 
     return grammar.stats()["memory_bytes"] - before
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_tables_grow_about_as_the_text_does(kind: str) -> None:
     schema, member = KINDS[kind]
     assert table_bytes(schema, member, 800) < 2 * 8 * table_bytes(schema, member, 100)

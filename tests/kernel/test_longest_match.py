@@ -6,13 +6,11 @@ import re
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
-import pytest
-
 import constrain
 from constrain import Lark, kernel
 from constrain.language import tree
 from constrain.lark.grammar import grammar_of_lexemes
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 from tests.support.oracles import expressions as rx
 from tests.support.oracles.kernel.recognizer import Reading, Recognizer, State
 
@@ -130,7 +128,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "before", "following", "stranded"), TABLE, ids=[row[0] for row in TABLE])
+@for_each("text, before, following, stranded", TABLE)
 def test_the_example_is_a_text_in_which_the_longest_match_reads_too_far(
     text: str, before: bytes, following: bytes, stranded: bool
 ) -> None:

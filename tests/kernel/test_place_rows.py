@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
-
 import constrain
 from constrain import Lark
+from tests.support import for_each
 
 GRAMMARS = {
     "a line": 'start: "x" ","? /.+/ "\\n"',
@@ -27,7 +26,7 @@ def vocabulary() -> constrain.Vocabulary:
     return constrain.Vocabulary.from_tokens(tokens, eos=[len(tokens) - 1])
 
 
-@pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=GRAMMARS)
+@for_each("grammar", GRAMMARS.values())
 def test_masks_allow_what_can_be_read(grammar: str) -> None:
     known = vocabulary()
     for again in range(2):  # the second constraint finds what the first one left in the vocabulary

@@ -13,7 +13,7 @@ import pytest
 import constrain
 from constrain import kernel
 from constrain.json_schema.compiler import compile_schema
-from tests.support import LONG, Tokens, byte_vocabulary, maskbench, real_vocabulary, small_vocabulary
+from tests.support import LONG, Tokens, byte_vocabulary, for_each, maskbench, real_vocabulary, small_vocabulary
 from tests.support.engine.members import members
 from tests.support.engine.schemas import SCHEMAS
 from tests.support.matching import allowed
@@ -106,7 +106,7 @@ def test_grammars_of_the_oracle_come_back() -> None:
     assert compared > ORACLE_GRAMMARS // 4
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@for_each("name", SCHEMAS)
 def test_schemas_come_back(name: str) -> None:
     schema, policies = SCHEMAS[name]
     check(compile_schema(schema, **policies).grammar, small_vocabulary(), seed=7)
@@ -180,7 +180,7 @@ def test_keys_of_the_writers_choice_do_not_fill_the_tables() -> None:
     assert len(grammar.store()) < 1 << 20
 
 
-@pytest.mark.parametrize("name", ["point", "unique numbers", "lengths", "tree"])
+@for_each("name", ["point", "unique numbers", "lengths", "tree"])
 def test_budgets_are_those_of_the_original(name: str) -> None:
     vocabulary = small_vocabulary()
     original = kernel.CompiledGrammar(compile_schema(SCHEMAS[name][0]).grammar, vocabulary._core)
@@ -204,7 +204,7 @@ def test_a_restored_grammar_begins_new_generations(limit: int) -> None:
     check(members(), small_vocabulary(more=300), seed=3, memory_limit=limit)
 
 
-@pytest.mark.parametrize("kept", [0, 1, 7, 8, 100, -8, -1])
+@for_each("kept", [0, 1, 7, 8, 100, -8, -1])
 def test_stored_tables_cut_short_are_an_error(kept: int) -> None:
     vocabulary = small_vocabulary(more=300)
     stored = kernel.CompiledGrammar(members(), vocabulary._core).store()

@@ -17,7 +17,7 @@ from constrain import kernel
 from constrain.errors import LimitError
 from constrain.language.grammar import GrammarBuilder
 from constrain.language.tree import Alternation, Complement, Concatenation, Intersection, Literal, Substring
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 from tests.support.matching import allowed_tokens
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def vocabulary() -> constrain.Vocabulary:
     return constrain.Vocabulary.from_tokens([*tokens, b""], eos=[len(tokens)])
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each("seed", range(60))
 def test_exactly_the_parts_match_and_masks_allow_exactly_their_beginnings(seed: int) -> None:
     rng = random.Random(seed)
     node = random_node(rng)
@@ -102,7 +102,7 @@ def test_exactly_the_parts_match_and_masks_allow_exactly_their_beginnings(seed: 
         assert allowed_tokens(matcher) == expected | ({len(pieces) - 1} if text in quoted else set()), text
 
 
-@pytest.mark.parametrize("seed", range(30))
+@for_each("seed", range(30))
 def test_parts_combine_with_other_expressions(seed: int) -> None:
     rng = random.Random(seed)
     one, two = (random_node(rng) for _ in range(2))

@@ -16,7 +16,7 @@ import pytest
 import constrain
 from constrain.lark import Lark, lark_grammar
 from constrain.lark.reading.reader import MAX_NESTING
-from tests.support import byte_vocabulary, check_each, data_folder
+from tests.support import byte_vocabulary, check_each, data_folder, for_each
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -110,7 +110,7 @@ IGNORED = {
 }
 
 
-@pytest.mark.parametrize("name", IGNORED)
+@for_each("name", IGNORED)
 def test_ignored_lexemes_are_as_long_as_possible(name: str) -> None:
     """Compared with a lexer that reads on as long as some match begins with what it has read."""
     pattern, alphabet = IGNORED[name]
@@ -135,8 +135,8 @@ def test_ignored_lexemes_are_as_long_as_possible(name: str) -> None:
             assert constraint.accepts(f"p{text}q") == (not text or is_gap(text)), text
 
 
-@pytest.mark.parametrize(("minimum", "maximum"), [(0, 100), (65, 65), (3, 90)])
-@pytest.mark.parametrize("ignored", ["", '%ignore " "'])
+@for_each("minimum, maximum", [(0, 100), (65, 65), (3, 90)])
+@for_each("ignored", ["", '%ignore " "'])
 def test_long_counts_are_exact(minimum: int, maximum: int, ignored: str) -> None:
     constraint = compiled(f'start: ("a" "b"?)~{minimum}..{maximum} "."\n{ignored}')
     for count in (0, 1, 2, 3, 64, 65, 66, 89, 90, 91, 99, 100, 101):
@@ -218,7 +218,7 @@ def test_schemas_with_many_keys_some_undeclared_can_be_embedded() -> None:
     assert not constraint.accepts('{"p1": {"a": "1"}}!')
 
 
-@pytest.mark.parametrize("grammar", ['start: "a"\n// {}', "start: <|{}|>", 'start: "{}"', "start: /{}/", "{}: 1"])
+@for_each("grammar", ['start: "a"\n// {}', "start: <|{}|>", 'start: "{}"', "start: /{}/", "{}: 1"])
 def test_half_of_a_surrogate_pair_is_refused_where_it_stands(grammar: str) -> None:
     with pytest.raises(constrain.GrammarError, match=r"half of a surrogate pair \(U\+DCAA\)") as caught:
         constrain.compile(constrain.Lark(grammar.format("\udcaa")), byte_vocabulary())
@@ -230,7 +230,7 @@ def test_half_of_a_surrogate_pair_is_refused_where_it_stands(grammar: str) -> No
 MARK = "\ufeff"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "language",
     [
         Lark(f'{MARK}start: "1"'),
@@ -238,7 +238,6 @@ MARK = "\ufeff"
         constrain.Gbnf(f'{MARK}root ::= "1"'),
         f'{MARK}{{"const": 1}}',
     ],
-    ids=["Lark", "named", "GBNF", "JSON Schema"],
 )
 def test_a_byte_order_mark_before_a_text_does_not_count(language: Any) -> None:
     assert constrain.compile(language, byte_vocabulary()).accepts("1")

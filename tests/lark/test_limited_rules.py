@@ -12,7 +12,7 @@ import pytest
 
 import constrain
 from constrain import Lark, engine, kernel
-from tests.support import LONG, allowed, byte_vocabulary, small_vocabulary
+from tests.support import LONG, allowed, byte_vocabulary, for_each, small_vocabulary
 from tests.support.matching import require_protocol
 from tests.support.oracles.lark.generator import make_case
 
@@ -38,8 +38,8 @@ def compiled(text: str, vocabulary: constrain.Vocabulary | None = None, **gramma
 ARRAY = '%json {"type": "array", "items": {"type": "integer"}}'
 
 
-@pytest.mark.parametrize(
-    ("grammar", "text", "taken"),
+@for_each(
+    "grammar, text, taken",
     [
         (f'start: "x" a "y"\na[max_tokens=5]: {ARRAY}', b"x[1,2]y", 7),
         (f'start: "x" a "y"\na[max_tokens=5]: {ARRAY}', b"x[1,23]y", 5),
@@ -76,8 +76,8 @@ def test_open_objects_and_values_of_any_depth_are_limited() -> None:
     assert matcher.is_finished
 
 
-@pytest.mark.parametrize(
-    ("body", "tokens", "taken"),
+@for_each(
+    "body, tokens, taken",
     [
         ("<think> /[a-z ]+/ </think>", [THINK, *b"abcdef"], 4),
         ("<think> /[a-z ]+/ </think>", [THINK, *b"abc", CLOSE, *b"1"], 6),
@@ -341,8 +341,8 @@ def test_tokens_outside_a_limited_rule_are_explained() -> None:
     assert not matcher.explain(256).endswith("is allowed")
 
 
-@pytest.mark.parametrize(
-    ("text", "message", "place"),
+@for_each(
+    "text, message, place",
     [
         (f"start: a\na[max_tokens=1]: {ARRAY}", "max_tokens=1 is too few: its shortest text takes 2 tokens", (2, 14)),
         ("start: a\na[max_tokens=0]: <[5]>", "max_tokens is a whole number from 1", (2, 3)),

@@ -12,7 +12,7 @@ import pytest
 import constrain
 from constrain.lark import Lark, lark_grammar
 from constrain.lark.reading.scanning import MAX_GRAMMAR_NESTING, MAX_NESTED_GRAMMARS
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 from tests.support.processor_time import finishes_within
 
 if TYPE_CHECKING:
@@ -179,8 +179,8 @@ def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     assert (error.line, error.column) == (1, 16)
 
 
-@pytest.mark.parametrize(
-    ("grammar", "place", "message"),
+@for_each(
+    "grammar, place, message",
     [
         ('start: "a"\nb: c', (2, 4), "in the grammar @n: the rule c is not defined"),
         ("start: /(/", (1, 9), "in the grammar @n: "),
@@ -247,7 +247,7 @@ LISTS: list[tuple[list[dict[str, Any]], list[str], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("grammars", "accepted", "rejected"), LISTS)
+@for_each("grammars, accepted, rejected", LISTS)
 def test_llguidances_lists_are_read(grammars: list[dict[str, Any]], accepted: list[str], rejected: list[str]) -> None:
     text = json.dumps({"grammars": grammars, "max_tokens": None})
     constraint = compiled(text)
@@ -264,8 +264,8 @@ def test_a_list_keeps_the_exact_numbers_of_a_schema() -> None:
     assert not compiled(text).accepts("1.1")
 
 
-@pytest.mark.parametrize(
-    ("text", "place", "message"),
+@for_each(
+    "text, place, message",
     [
         ('{"grammars": [}', (1, 15), "not JSON"),
         ("{}", (1, 1), "JSON here is a list of grammars"),

@@ -14,7 +14,7 @@ import constrain
 from constrain.lark import Lark, lark_grammar
 from constrain.lark.parameters import MAX_PARAMETER_VALUES
 from constrain.lark.reading.calls import MAX_CALL_NESTING
-from tests.support import LONG, byte_vocabulary
+from tests.support import LONG, byte_vocabulary, for_each
 from tests.support.oracles.lark.values import CONDITIONS, VALUES, random_condition, random_value
 from tests.support.processor_time import finishes_within
 
@@ -210,7 +210,7 @@ PAGE = {
 """The examples of llguidance's page, and others: grammars with a definition of their texts."""
 
 
-@pytest.mark.parametrize("name", PAGE)
+@for_each("name", PAGE)
 def test_examples_accept_the_texts_that_they_describe(name: str) -> None:
     grammar, is_right = PAGE[name]
     constraint = compiled(grammar)

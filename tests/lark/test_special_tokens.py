@@ -6,6 +6,7 @@ import pytest
 
 import constrain
 from constrain.language.special import mark
+from tests.support import for_each
 
 NAMES = {257: "<|call|>", 258: "<s>"}
 VOCABULARY = constrain.Vocabulary.from_tokens(
@@ -18,8 +19,8 @@ def accepts(grammar: str, text: bytes) -> bool:
     return constrain.compile(constrain.Lark(grammar), VOCABULARY, cache=False).accepts(text)
 
 
-@pytest.mark.parametrize(
-    ("grammar", "accepted", "rejected"),
+@for_each(
+    "grammar, accepted, rejected",
     [
         ('start: "a" <|call|> "b"', [b"a" + CALL + b"b"], [b"ab", b"a<|call|>b", b"a " + CALL + b"b"]),
         ("start: A <|call|>\nA: /.+/", [b"<|call|>" + CALL], [CALL, b"a" + CALL + CALL]),

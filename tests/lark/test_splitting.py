@@ -19,7 +19,7 @@ import constrain
 from constrain import kernel
 from constrain.lark import Lark
 from constrain.lark.lexing.splitting import MAX_SPLIT_STATES
-from tests.support import LONG, Tokens, byte_vocabulary, demo_vocabulary
+from tests.support import LONG, Tokens, byte_vocabulary, demo_vocabulary, for_each
 from tests.support.oracles.lark.generator import make_case
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def compiled(grammar: str) -> constrain.Constraint:
     return constrain.compile(Lark(grammar), byte_vocabulary(), cache=False)
 
 
-@pytest.mark.parametrize(
-    ("grammar", "accepted", "rejected"),
+@for_each(
+    "grammar, accepted, rejected",
     [
         ('start: "x" ","? /.+/ "\\n"', ["xa\n", "x,a\n", "x,\n", "x,,\n"], ["x\n", "xa", "x,a"]),
         ('start: A "a"\nA: /a*/', ["a", "aa", "aaaa"], ["", "ab"]),
@@ -81,8 +81,8 @@ def test_a_budget_leaves_every_token_of_a_split_terminal_that_fits(budget: int) 
     assert limited.limited_masks == 0
 
 
-@pytest.mark.parametrize(
-    ("grammar", "expected"),
+@for_each(
+    "grammar, expected",
     [
         ('start: A+ "."\nA: /[a-z]+;/', True),
         ('start: A ("," A)*\nA: /[a-z]+/\n%ignore /[ ]+/', True),

@@ -12,7 +12,7 @@ import pytest
 
 import constrain
 from constrain import GrammarError, grammars
-from tests.support import allowed, byte_vocabulary
+from tests.support import allowed, byte_vocabulary, for_each
 
 TABLES = {"readers": ["id", "name", "born"], "loans": ["id", "reader_id", "day"], "order": ["select", "a b", 'c"d']}
 
@@ -118,12 +118,12 @@ def test_a_from_names_some_of_many_tables_each_once(count: int, most: int) -> No
             assert not found.accepts(f"SELECT * FROM {joined}, {rng.choice(chosen)}")
 
 
-@pytest.mark.parametrize("query", REJECTED)
+@for_each("query", REJECTED)
 def test_other_queries_are_rejected(query: str) -> None:
     assert not constraint().accepts(query)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_random_queries_over_one_table_run(seed: int) -> None:
     matcher, row = constraint("order").matcher(), constraint("order").allocate_bitmask()[0]
     rng, query = Random(seed), b""
@@ -137,7 +137,7 @@ def test_random_queries_over_one_table_run(seed: int) -> None:
     execute(text)
 
 
-@pytest.mark.parametrize(("tables", "error", "says"), WRONG.values(), ids=WRONG)
+@for_each("tables, error, says", WRONG.values())
 def test_names_that_no_database_has_are_told(tables: Any, error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
         grammars.load("sql_select", tables=tables)

@@ -10,7 +10,7 @@ import pytest
 import constrain
 from constrain.lark import Lark, substrings
 from constrain.lark.substrings import MAX_CHUNKS, MAX_SUBSTRING_DEPTH, words
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 
 
 def compiled(kind: str, value: object) -> constrain.Constraint:
@@ -29,8 +29,8 @@ def candidates(text: str, rng: Random) -> set[str]:
     return parts | {part.replace(part[0], rng.choice(text), 1) for part in parts if part}
 
 
-@pytest.mark.parametrize(
-    ("text", "pieces"),
+@for_each(
+    "text, pieces",
     [
         ("foo bar. baz", ["foo", " ", "bar", ".", " ", "baz"]),
         ("a_b  1²\n…!", ["a_b", "  ", "1²", "\n", "…!"]),
@@ -43,7 +43,7 @@ def test_words_are_runs_of_letters_and_digits_of_white_space_and_of_others(text:
     assert words(text) == pieces
 
 
-@pytest.mark.parametrize("seed", range(15))
+@for_each("seed", range(15))
 def test_runs_of_chunks_are_accepted_and_nothing_else(seed: int) -> None:
     rng = Random(seed)
     letters = rng.choice(["a", "ab", "abc", "aé "])
@@ -54,8 +54,8 @@ def test_runs_of_chunks_are_accepted_and_nothing_else(seed: int) -> None:
         assert constraint.accepts(f"<{text}>") == (text in expected), (chunks, text)
 
 
-@pytest.mark.parametrize("kind", ["words", "chars"])
-@pytest.mark.parametrize("text", ["to be, or not to be: that", "aaaa aa", "ab ab_ab é", "x", ""])
+@for_each("kind", ["words", "chars"])
+@for_each("text", ["to be, or not to be: that", "aaaa aa", "ab ab_ab é", "x", ""])
 def test_runs_of_words_and_characters_are_accepted_and_nothing_else(kind: str, text: str) -> None:
     constraint = compiled(kind, text)
     expected = runs(words(text) if kind == "words" else list(text))

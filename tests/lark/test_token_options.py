@@ -9,7 +9,7 @@ import pytest
 
 import constrain
 from constrain import Lark
-from tests.support import allowed, byte_vocabulary, small_vocabulary
+from tests.support import allowed, byte_vocabulary, for_each, small_vocabulary
 
 
 def compiled(text: str, vocabulary: constrain.Vocabulary | None = None) -> constrain.Constraint:
@@ -81,8 +81,8 @@ def test_terminals_that_are_split_keep_their_temperature() -> None:
     assert matcher.temperature == 0.5
 
 
-@pytest.mark.parametrize(
-    ("text", "message", "place"),
+@for_each(
+    "text, message, place",
     [
         ('start: a\na[max_tokens=0]: "a"', "max_tokens is a whole number from 1", (2, 3)),
         ('start: a\na[max_tokens=2]: "abc"', "max_tokens=2 is too few: its shortest text takes 3 tokens", (2, 14)),
@@ -168,8 +168,8 @@ def test_a_rule_keeps_its_temperature_inside_a_grammar_with_another() -> None:
     assert temperatures(constraint, b"ax1") == [None, 0.7, 0.1]
 
 
-@pytest.mark.parametrize("budget", [None, 0, 1, 4])
-@pytest.mark.parametrize("ends", ["lazy", 'suffix=";"'])
+@for_each("budget", [None, 0, 1, 4])
+@for_each("ends", ["lazy", 'suffix=";"'])
 def test_lazy_rules_with_max_tokens_end_within_them(ends: str, budget: int | None) -> None:
     vocabulary = small_vocabulary()
     body = r"/[a-z ]*;/" if ends == "lazy" else r"/[a-z ]*/"

@@ -13,6 +13,7 @@ from constrain.engine.classes import MAX_SET_PARTS, complement, divide, joined, 
 from constrain.engine.readings import MAX_READINGS
 from constrain.engine.remembered import remembered_constraints
 from constrain.language.special import mark
+from tests.support import for_each
 from tests.support.matching import allowed_tokens as allowed
 from tests.support.processor_time import finishes_within
 
@@ -38,8 +39,8 @@ def after(grammar: str, *tokens: int) -> constrain.Matcher:
     return matcher
 
 
-@pytest.mark.parametrize(
-    ("grammar", "ids"),
+@for_each(
+    "grammar, ids",
     [
         ("start: <[261]>", {THE}),
         ("start: <[65,70-72]>", {65, 70, 71, 72}),
@@ -117,8 +118,8 @@ def test_too_many_readings_leave_tokens_out_and_say_so() -> None:
     assert matcher.limits_met == ()
 
 
-@pytest.mark.parametrize(
-    ("grammar", "accepted", "rejected"),
+@for_each(
+    "grammar, accepted, rejected",
     [
         ('start: <[262]> "c"', [b"abc"], [b"ab", b"ac"]),
         ("start: <[97-122]>+", [b"word", b"a"], [b"", b"A"]),
@@ -158,8 +159,8 @@ def test_a_grammar_may_end_with_a_token_that_ends_the_generation(grammar: str) -
     assert OTHER_END in allowed(matcher)
 
 
-@pytest.mark.parametrize(
-    ("grammar", "message", "place"),
+@for_each(
+    "grammar, message, place",
     [
         ("start: <[265]>", "there is no token 265; the vocabulary has 265 tokens, with ids from 0 to 264", (1, 8)),
         ('start: "a"\n  | <[^0-99999999999999999999999]>', "there is no token 99999999999999999999", (2, 5)),
@@ -318,7 +319,7 @@ def test_a_large_vocabulary_is_divided_in_time() -> None:
 REFUSED = ("[]", "[^]", "[5-3]", "[300]", "[^300]", "[0-99999]", "[1-2-3]", "[^*]", "[*,1]", "[x]", "[3-]")
 
 
-@pytest.mark.parametrize("written", REFUSED)
+@for_each("written", REFUSED)
 def test_sets_that_name_no_token_are_refused(written: str) -> None:
     with pytest.raises(constrain.GrammarError):
         compiled(f"start: <{written}>")

@@ -11,7 +11,7 @@ from constrain import StructuralTag
 from constrain.structural.members import MAX_TAG_LIST, MAX_TAG_NUMBER
 from constrain.structural.reading import MAX_FORMAT_NESTING, MAX_FORMATS, MAX_TRIGGERS
 from tests.structural.cases import ANY, WEATHER, X, const, dispatch, json, sequence, tag, triggered
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 from tests.support.processor_time import finishes_within
 
 DEEP: dict[str, Any] = ANY
@@ -162,7 +162,7 @@ LIMITS: dict[str, tuple[object, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", ERRORS.values(), ids=ERRORS)
+@for_each("case", ERRORS.values())
 def test_errors_name_the_place(case: tuple[Any, str, str]) -> None:
     document, pointer, message = case
     with (
@@ -174,7 +174,7 @@ def test_errors_name_the_place(case: tuple[Any, str, str]) -> None:
     assert message in error.value.message
 
 
-@pytest.mark.parametrize("case", LIMITS.values(), ids=LIMITS)
+@for_each("case", LIMITS.values())
 def test_limits_are_named(case: tuple[Any, str, str]) -> None:
     document, pointer, name = case
     with pytest.raises(constrain.LimitError, match=name) as error:
@@ -192,8 +192,8 @@ def test_values_of_other_types_are_type_errors() -> None:
         StructuralTag({"format": {1, 2}})
 
 
-@pytest.mark.parametrize(
-    ("document", "pointer", "message"),
+@for_each(
+    "document, pointer, message",
     [
         (
             {"format": triggered(["b"], [tag("b", json({"type": "strin"}), "y")])},

@@ -10,6 +10,7 @@ import pytest
 import constrain
 from constrain import StructuralTag
 from tests.structural.cases import ANY, const, json, sequence, tag, triggered
+from tests.support import for_each
 
 TOOL, END, WORD, THINK = 256, 257, 258, 259
 SPECIAL = {TOOL: "<tool>", END: "</tool>"}
@@ -36,8 +37,8 @@ def token(name: str | int) -> dict[str, object]:
     return {"type": "token", "token": name}
 
 
-@pytest.mark.parametrize(
-    ("document", "accepted", "rejected"),
+@for_each(
+    "document, accepted, rejected",
     [
         (
             triggered(["<tool>"], [tag("<tool>", ONE, "</tool>")]),

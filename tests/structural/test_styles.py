@@ -11,7 +11,7 @@ from constrain import StructuralTag
 from tests.structural.cases import json as json_format
 from tests.structural.cases import tag
 from tests.structural.styles import MARK, NESTED, TYPED, WRITERS, written
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 
 ALL = tuple(WRITERS)
 UNDECLARED = tuple(style for style in ALL if style != "minimax_m3_xml")
@@ -119,7 +119,7 @@ def test_values_are_accepted_and_rejected(case: tuple[Any, list[Any], list[Any]]
         assert [value for value in rejected if constraint.accepts(written(style, value, between))] == []
 
 
-@pytest.mark.parametrize("style", ALL)
+@for_each("style", ALL)
 def test_values_of_several_types_keep_their_type(style: str) -> None:
     constraint = compiled(closed(v={"type": ["string", "integer", "null"]}), style)
     for value in ("Bonn", "2 days", 7, None, "nullable"):
@@ -130,7 +130,7 @@ def test_values_of_several_types_keep_their_type(style: str) -> None:
         assert constraint.accepts(written(style, {"v": text})) == (style in TYPED or text in ("7", "null"))
 
 
-@pytest.mark.parametrize("style", ALL)
+@for_each("style", ALL)
 def test_strings_and_objects_keep_their_type(style: str) -> None:
     constraint = compiled(closed(v={"anyOf": [STRING, POINT]}), style)
     for value in ("Bonn", "a{", {"x": 1}, {"x": 1, "note_": "a"}):
@@ -140,7 +140,7 @@ def test_strings_and_objects_keep_their_type(style: str) -> None:
     assert constraint.accepts(written(style, {"v": ""})) == (style != "minimax_m3_xml")
 
 
-@pytest.mark.parametrize("style", TYPED)
+@for_each("style", TYPED)
 def test_marks_tell_the_type(style: str) -> None:
     constraint = compiled(CITY, style)
     text = written(style, {"city": "3", "days_": 3})
@@ -151,7 +151,7 @@ def test_marks_tell_the_type(style: str) -> None:
     assert not constraint.accepts(text.replace(number, string))
 
 
-@pytest.mark.parametrize("style", ALL)
+@for_each("style", ALL)
 def test_line_breaks_stand_between_elements_and_around_json(style: str) -> None:
     constraint = compiled(CITY, style)
     text = written(style, {"city": "Bonn", "days_": 3}, "\n")
@@ -165,7 +165,7 @@ def test_line_breaks_stand_between_elements_and_around_json(style: str) -> None:
     assert not without.accepts(text.replace("\n", "") + "\n")
 
 
-@pytest.mark.parametrize("style", ALL)
+@for_each("style", ALL)
 def test_a_call_without_arguments_is_empty(style: str) -> None:
     constraint = compiled(closed(), style)
     assert constraint.accepts("")
@@ -182,7 +182,7 @@ def test_line_breaks_stand_between_inner_elements(style: str) -> None:
     assert not constraint.accepts(text.replace(end, f"\n\n{end}"))
 
 
-@pytest.mark.parametrize("style", ALL)
+@for_each("style", ALL)
 def test_strings_do_not_hold_the_mark_behind_them(style: str) -> None:
     constraint = compiled(closed(a=STRING), style)
     reserved = MARK if style == "minimax_m3_xml" else END[style]
@@ -193,7 +193,7 @@ def test_strings_do_not_hold_the_mark_behind_them(style: str) -> None:
     assert str(error.value.pointer).endswith("/properties/a")
 
 
-@pytest.mark.parametrize("style", ALL)
+@for_each("style", ALL)
 def test_patterns_and_lengths_hold_for_plain_strings(style: str) -> None:
     constraint = compiled(closed(a={"type": "string", "pattern": '^"[a-z]+"$', "maxLength": 5}), style)
     assert constraint.accepts(written(style, {"a": '"abc"'}))
@@ -201,7 +201,7 @@ def test_patterns_and_lengths_hold_for_plain_strings(style: str) -> None:
     assert not constraint.accepts(written(style, {"a": "abc"}))
 
 
-@pytest.mark.parametrize("style", UNDECLARED)
+@for_each("style", UNDECLARED)
 def test_undeclared_arguments_are_written_once(style: str) -> None:
     schema = {**closed(city=STRING), "additionalProperties": INTEGER}
     constraint = compiled(schema, style)
@@ -224,7 +224,7 @@ def test_any_arguments_may_be_written(style: str, schema: object) -> None:
     assert constraint.accepts(written(style, values, "\n"))
 
 
-@pytest.mark.parametrize("style", UNDECLARED)
+@for_each("style", UNDECLARED)
 def test_undeclared_arguments_match_their_patterns(style: str) -> None:
     schema = {
         "type": "object",
@@ -247,7 +247,7 @@ def test_names_have_entities() -> None:
         assert not constraint.accepts(written(style, {'a&<>"b': 1}).replace("&amp;", "&"))
 
 
-@pytest.mark.parametrize("style", ALL)
+@for_each("style", ALL)
 def test_members_may_have_any_order(style: str) -> None:
     constraint = compiled(closed(a=INTEGER, b=STRING, c_=closed(d=INTEGER, e=INTEGER)), style, any_order=True)
     assert constraint.accepts(written(style, {"b": "x", "a": 1}, "\n"))
@@ -296,7 +296,7 @@ REFUSED: dict[str, tuple[str, object, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
+@for_each("case", REFUSED.values())
 def test_schemas_that_a_style_cannot_express_are_refused(case: tuple[str, object, str, str]) -> None:
     style, schema, pointer, message = case
     with pytest.raises(constrain.SchemaError) as error:

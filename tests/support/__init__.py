@@ -180,7 +180,7 @@ def check_each(cases: Iterable[T], check: Callable[[T], object]) -> None:
     assert not failed, "\n\n".join(failed)
 
 
-def each(names: str, rows: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def for_each(names: str, rows: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Like ``pytest.mark.parametrize``, but one test, whose failure shows every row that fails.
 
     For rows that take a millisecond: as tests, each would cost several more. They share the fixtures.

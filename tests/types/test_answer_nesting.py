@@ -14,6 +14,7 @@ from constrain import OutputValidationError, tool_from_json
 from constrain.cli.program import _answer
 from constrain.language.result import result_type
 from constrain.types.answer_text import MAX_ANSWER_NESTING, read_answer
+from tests.support import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,23 +48,22 @@ def within_calls(count: int, read: Callable[[], Any]) -> Any:
     return read() if count == 0 else within_calls(count - 1, read)
 
 
-@pytest.mark.parametrize("calls", [0, 700])
-@pytest.mark.parametrize(
+@for_each("calls", [0, 700])
+@for_each(
     "read",
     [
         lambda: result_type(LISTS).parse(lists(MAX_ANSWER_NESTING)),
         lambda: result_type(json.dumps(LISTS)).parse(lists(MAX_ANSWER_NESTING)),
         lambda: TOOL.read(arguments(MAX_ANSWER_NESTING)).values,
     ],
-    ids=["schema", "text of a schema", "tool"],
 )
 def test_the_deepest_answer_is_read_whatever_calls_are_under_way(calls: int, read: Callable[[], Any]) -> None:
     assert depth(within_calls(calls, read)) == MAX_ANSWER_NESTING
 
 
-@pytest.mark.parametrize("levels", [TOO_DEEP, 100_000])
-@pytest.mark.parametrize(
-    ("read", "text"),
+@for_each("levels", [TOO_DEEP, 100_000])
+@for_each(
+    "read, text",
     [
         (result_type(LISTS).parse, lists),
         (result_type(list[Any]).parse, lists),
@@ -72,7 +72,6 @@ def test_the_deepest_answer_is_read_whatever_calls_are_under_way(calls: int, rea
         (TOOL.validate, arguments),
         (replace(TOOL, function=dict).call, arguments),
     ],
-    ids=["schema", "type", "decimals", "read", "validate", "call"],
 )
 def test_what_is_deeper_is_an_error_that_has_the_text(
     read: Callable[[str], Any], text: Callable[[int], str], levels: int

@@ -68,7 +68,7 @@ import constrain
 from constrain.engine.compiling import compile_any
 from constrain.language.result import result_type
 from constrain.types import patterns
-from tests.support import Tokens, Walker, byte_vocabulary
+from tests.support import Tokens, Walker, byte_vocabulary, for_each
 
 WALKS = 8
 
@@ -213,7 +213,7 @@ SCALARS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", SCALARS)
+@for_each("name", SCALARS)
 def test_scalars_are_read_from_texts_of_their_grammar(name: str) -> None:
     check(SCALARS[name])
 
@@ -282,7 +282,7 @@ CONTAINERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", CONTAINERS)
+@for_each("name", CONTAINERS)
 def test_containers_are_read_from_texts_of_their_grammar(name: str) -> None:
     check(CONTAINERS[name])
 
@@ -293,7 +293,7 @@ def test_sets_are_read_from_texts_of_their_grammar(kind: Any) -> None:
         assert len(json.loads(text)) == len(value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "key",
     [
         date,
@@ -459,9 +459,7 @@ class Frozen(BaseModel):
     name: Annotated[str, Field(min_length=1)]
 
 
-@pytest.mark.parametrize(
-    "model", [Forbidding, Allowing, Typed, Strict, Computed, Defaults, Binary, Base64Of, Hexadecimal, Frozen]
-)
+@for_each("model", [Forbidding, Allowing, Typed, Strict, Computed, Defaults, Binary, Base64Of, Hexadecimal, Frozen])
 def test_configured_models_are_read_from_texts_of_their_grammar(model: type[BaseModel]) -> None:
     for value in check(model):
         assert isinstance(value, model)
@@ -613,7 +611,7 @@ UNREADABLE: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("message", "kind"), UNREADABLE)
+@for_each("message, kind", UNREADABLE)
 def test_types_with_values_that_no_text_has_are_refused(message: str, kind: Any) -> None:
     with pytest.raises(constrain.UnsupportedSchemaError, match=f"^{message}"):
         constrain.compile(kind, byte_vocabulary())
@@ -641,12 +639,12 @@ class ByName(BaseModel):
     place: int = Field(validation_alias=AliasPath("place", 0))
 
 
-@pytest.mark.parametrize("kind", [Converting, ByName, Level, Literal[Level.LOW], set[int | str]])
+@for_each("kind", [Converting, ByName, Level, Literal[Level.LOW], set[int | str]])
 def test_such_types_are_read_if_a_function_or_a_setting_helps(kind: Any) -> None:
     check(kind)
 
 
-@pytest.mark.parametrize("message", OUTSIDE)
+@for_each("message", OUTSIDE)
 def test_types_that_ask_for_more_than_a_text_are_refused(message: str) -> None:
     with pytest.raises(constrain.UnsupportedSchemaError, match=f"^{message.strip()}") as caught:
         constrain.compile(OUTSIDE[message], byte_vocabulary())
@@ -774,7 +772,7 @@ def test_integers_of_types_are_plain_under_every_policy() -> None:
     assert constrain.compile(float, byte_vocabulary(), numbers="any").accepts("7e35")
 
 
-@pytest.mark.parametrize("name", ACCEPTED)
+@for_each("name", ACCEPTED)
 def test_usual_spellings_are_accepted_and_wrong_ones_are_not(name: str) -> None:
     kind, accepted, rejected = ACCEPTED[name]
     constraint = constrain.compile(kind, byte_vocabulary())
@@ -870,7 +868,7 @@ def test_the_schema_that_is_shown_is_pydantics_own() -> None:
     assert "pattern" not in json.dumps(result_type(HttpUrl).document)
 
 
-@pytest.mark.parametrize("step", [0.1, 0.01, 0.3, 0.001])
+@for_each("step", [0.1, 0.01, 0.3, 0.001])
 def test_multiples_of_what_no_float_is_are_read(step: float) -> None:
     kind = Annotated[float, Field(multiple_of=step)]
     adapter: TypeAdapter[float] = TypeAdapter(kind)
@@ -886,8 +884,8 @@ def test_multiples_of_what_no_float_is_are_read(step: float) -> None:
     assert read > 1000
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"),
+@for_each(
+    "kind, text",
     [
         (Annotated[Decimal, Field(multiple_of=Decimal("0.1"))], "98793528.3"),
         (Annotated[int, Field(multiple_of=3)], "300000000"),

@@ -16,6 +16,7 @@ from constrain.batch.lines import LineError
 from constrain.batch.tables.columns import MAX_COLUMN_NESTING, answer_columns
 from constrain.errors import OutputValidationError
 from constrain.generation.completion import Completion, Timings, Usage
+from tests.support import for_each
 
 STRING, INTEGER, NUMBER = pa.string(), pa.int64(), pa.float64()
 
@@ -48,8 +49,8 @@ def doubled(levels: int) -> dict[str, Any]:
     return {"$ref": "#/$defs/0", "$defs": {**parts, str(levels): {"type": "string"}}}
 
 
-@pytest.mark.parametrize(
-    ("schema", "kind"),
+@for_each(
+    "schema, kind",
     [
         (Person, PERSON),
         (list[Person], pa.list_(PERSON)),
@@ -90,16 +91,13 @@ def completion(text: str, value: Any) -> Completion:
     return Completion(value, text, (1, 2), Usage(7, 3, 2), Timings(0, 0, 0, 0), "stop", None)
 
 
-@pytest.mark.parametrize(
-    ("schema", "text", "value"),
-    [
+@for_each("schema, text, value", [
         (Person, '{"name": "Ada", "age": null, "level": "low", "tags": []}',
          {"name": "Ada", "age": None, "level": "low", "tags": []}),
         ({"type": "string"}, '"a\\u00e4"', "aä"),
         ({}, "[1, 2.50]", "[1, 2.50]"),
         (None, "[1", "[1"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_record_has_the_value(schema: Any, text: str, value: Any) -> None:
     columns = answer_columns(schema, has_tools=False, has_samples=False)
     record = columns.record(completion(text, object()))

@@ -13,7 +13,7 @@ import constrain
 from constrain.chat.answers.choices import Calls, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.reading.reader import Event, Reader
-from tests.support import LONG, allowed
+from tests.support import LONG, allowed, for_each
 from tests.support.chat.forms import CHANNELS, ELEMENTS, FORMS, LIST, NAMES, OBJECT, PYTHON, TAGS
 from tests.support.chat.parsed import gathered, read_answer
 from tests.support.chat.walks import MODES, SCHEMA, SCHEMAS, TOOLS, VOCABULARY, assert_calls_hold, walked
@@ -61,7 +61,7 @@ def test_random_answers_read_back_as_the_mode_says(form: ToolFormat, mode: str) 
             assert all(call.id is not None and len(call.id) == 3 for call in parsed.calls)
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+@for_each("form", FORMS)
 def test_answers_cut_anywhere_give_the_same_events(form: ToolFormat) -> None:
     answer = AnswerLanguage(form, tools=TOOLS, reasoning=Reasoning.OPTIONAL if form.thinking else Reasoning.NONE)
     rng = Random(3)
@@ -222,7 +222,7 @@ def test_keyword_arguments_are_read_as_json() -> None:
     assert json.loads(second.arguments or "") == {"city": 'a"b', "unit": None}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "schema",
     [
         {"type": "object", "additionalProperties": {"type": "integer"}},
@@ -251,7 +251,7 @@ def test_arguments_are_objects() -> None:
 SUMS = constrain.Lark('start: "[" sum "]"\nsum: TERM ("+" TERM)*\nTERM: /[0-9]+/ | /"[^"]*"/\n%ignore /[ \\n]+/')
 
 
-@pytest.mark.parametrize("form", [TAGS, LIST, NAMES, CHANNELS, ELEMENTS], ids=lambda form: form.name)
+@for_each("form", [TAGS, LIST, NAMES, CHANNELS, ELEMENTS])
 def test_input_follows_a_grammar_inside_of_a_call(form: ToolFormat) -> None:
     language = SUMS if form is not ELEMENTS else constrain.Lark('start: /[0-9]+/ ("+" /[0-9]+/)*')
     answer = AnswerLanguage(

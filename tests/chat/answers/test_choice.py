@@ -10,6 +10,7 @@ from constrain import CustomTool, tool
 from constrain.chat.answers.choice import Choice, read_choice
 from constrain.chat.answers.choices import Calls
 from constrain.chat.tools.definition import as_tools
+from tests.support import for_each
 
 
 def get_weather(city: str) -> None: ...
@@ -30,7 +31,7 @@ TOOLS = as_tools([get_weather, search_docs, NOTE, READ_FILE])
 MODES = [(None, Calls.AUTO), ("auto", Calls.AUTO), ("required", Calls.REQUIRED), ("none", Calls.NONE)]
 
 
-@pytest.mark.parametrize(("given", "calls"), MODES)
+@for_each("given, calls", MODES)
 def test_every_tool_choice_mode_is_read(given: str | None, calls: Calls) -> None:
     assert read_choice(given, TOOLS) == Choice(calls)
 
@@ -55,7 +56,7 @@ SINGLE: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "name"), SINGLE)
+@for_each("given, name", SINGLE)
 def test_one_tool_is_called_once(given: Any, name: str) -> None:
     assert read_choice(given, TOOLS) == Choice(Calls.REQUIRED, (name,), single=True)
 
@@ -68,8 +69,8 @@ def test_any_of_a_list_is_called(given: Any) -> None:
 ALLOWED = ({"type": "custom", "name": "note"}, {"type": "function", "function": {"name": "search_docs"}})
 
 
-@pytest.mark.parametrize("shape", ["chat", "responses"])
-@pytest.mark.parametrize("mode", [{}, {"mode": "auto"}, {"mode": "required"}])
+@for_each("shape", ["chat", "responses"])
+@for_each("mode", [{}, {"mode": "auto"}, {"mode": "required"}])
 def test_allowed_tools_in_both_shapes(shape: str, mode: dict[str, str]) -> None:
     said = {**mode, "tools": ALLOWED}
     given = (
@@ -101,7 +102,7 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "message"), REFUSED)
+@for_each("given, message", REFUSED)
 def test_anything_else_is_refused_with_the_place(given: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read_choice(given, TOOLS)

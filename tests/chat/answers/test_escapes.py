@@ -10,7 +10,7 @@ import pytest
 
 import constrain
 from constrain.chat.answers.escapes import spell_in_json
-from tests.support import Tokens, Walker, byte_vocabulary
+from tests.support import Tokens, Walker, byte_vocabulary, for_each
 
 PATCH = """\
 start: begin hunk+ end
@@ -52,7 +52,7 @@ KEPT = {
 }
 
 
-@pytest.mark.parametrize("name", [*APART, *KEPT])
+@for_each("name", [*APART, *KEPT])
 def test_the_texts_within_a_string_are_those_of_the_grammar(name: str) -> None:
     grammar = constrain.Lark({**APART, **KEPT}[name]).grammar()
     plain = constrain.compile(grammar, byte_vocabulary(), cache=False)
@@ -67,7 +67,7 @@ def test_the_texts_within_a_string_are_those_of_the_grammar(name: str) -> None:
     assert found
 
 
-@pytest.mark.parametrize("name", [*APART, *KEPT])
+@for_each("name", [*APART, *KEPT])
 def test_terminals_are_read_by_characters_only_where_that_is_needed(name: str) -> None:
     grammar = constrain.Lark({**APART, **KEPT}[name]).grammar()
     assert (len(spell_in_json(grammar).rules) > len(grammar.rules)) == (name in APART)

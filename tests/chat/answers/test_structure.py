@@ -11,12 +11,13 @@ from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.answers.structure import END, SpecialName, Variable, path_of, structure_parts, template_parts, tree
 from constrain.chat.answers.trees import answer_trees
 from constrain.chat.reading.reader import Reader
+from tests.support import for_each
 from tests.support.chat.forms import CHANNELS, FENCES, LIST, TAGS
 from tests.support.chat.parsed import gathered
 
 
-@pytest.mark.parametrize(
-    ("text", "names", "parts"),
+@for_each(
+    "text, names, parts",
     [
         ("", {"<a>"}, []),
         ("x<a>y", set(), ["x<a>y"]),
@@ -57,8 +58,8 @@ def test_two_calls_that_are_written_alike_are_refused() -> None:
         tree([((1, 2), 0), ((1, 2), 1)])
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
+@for_each(
+    "change, message",
     [
         ({"call": "<$name>"}, "must have .arguments once"),
         ({"call": "$arguments$name"}, "in front of the value"),

@@ -12,10 +12,11 @@ from constrain.chat.families import forms
 from constrain.chat.families.format import ArgumentStyle, Marks, Switch, complete
 from constrain.chat.families.forms import detect_format, detect_thinking, tool_format, tool_formats
 from tests.chat.prompt import test_rendering, test_thinking
+from tests.support import for_each
 from tests.support.chat.templates import FAMILIES, template
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@for_each("name", FAMILIES)
 def test_the_marks_of_one_family_alone_match_a_template(name: str) -> None:
     expected = FAMILIES[name]["form"]
     matching = {
@@ -32,7 +33,7 @@ def test_no_template_is_the_generic_form() -> None:
 TOKENS = [name for name in FAMILIES if "tokens" in FAMILIES[name]]
 
 
-@pytest.mark.parametrize("name", TOKENS)
+@for_each("name", TOKENS)
 def test_tokens_tell_the_family_where_the_template_says_nothing_of_tools(name: str) -> None:
     family = FAMILIES[name]
     assert detect_format(template("chatml"), family["tokens"]).name == family["form"]
@@ -68,7 +69,7 @@ def test_unknown_names_are_refused_with_the_known_ones() -> None:
         tool_format("llama")
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@for_each("name", FAMILIES)
 def test_reasoning_sections_are_told_from_the_template(name: str) -> None:
     thinking = detect_thinking(template(name))
     assert thinking == detect_format(template(name)).thinking
@@ -108,14 +109,17 @@ for part in ("template", "rendered", "reasoning"):
 def test_a_family_is_one_record_and_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forms, "FAMILIES", complete(*forms.FAMILIES, TOY))
     monkeypatch.setitem(FAMILIES, "toy", TOY_TABLE)
-    test_the_marks_of_one_family_alone_match_a_template("toy")
-    test_tokens_tell_the_family_where_the_template_says_nothing_of_tools("toy")
-    test_reasoning_sections_are_told_from_the_template("toy")
+    for test in (
+        test_the_marks_of_one_family_alone_match_a_template,
+        test_tokens_tell_the_family_where_the_template_says_nothing_of_tools,
+        test_reasoning_sections_are_told_from_the_template,
+        test_rendering.test_two_calls_and_their_results,
+        test_rendering.test_a_prompt_begins_with_the_prompt_of_the_turn_before_and_its_answer,
+        test_thinking.test_reasoning_in_front_of_a_call_is_shown_where_the_template_has_a_place_for_it,
+    ):
+        test.__wrapped__("toy")
     test_forms_are_found_by_name()
     assert tool_format("toy-2") is TOY
-    test_rendering.test_two_calls_and_their_results("toy")
-    test_rendering.test_a_prompt_begins_with_the_prompt_of_the_turn_before_and_its_answer("toy")
-    test_thinking.test_reasoning_in_front_of_a_call_is_shown_where_the_template_has_a_place_for_it("toy")
 
 
 INCOMPLETE: list[tuple[dict[str, Any], str]] = [
@@ -132,7 +136,7 @@ INCOMPLETE: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("parts", "fault"), INCOMPLETE)
+@for_each("parts, fault", INCOMPLETE)
 def test_a_record_without_a_part_is_refused(parts: dict[str, Any], fault: str) -> None:
     with pytest.raises(ValueError, match=rf"the family 'toy' is incomplete: (?:{fault})"):
         complete(TOY, replace(TOY, **parts))

@@ -17,7 +17,7 @@ from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families import forms as families
 from constrain.generation.planning import prefill_tokens
 from constrain.language import special
-from tests.support import LONG, allowed, small_vocabulary
+from tests.support import LONG, allowed, for_each, small_vocabulary
 from tests.support.chat.parsed import read_answer
 from tests.support.chat.walks import MODES, SCHEMA, TOOLS, assert_calls_hold
 from tests.support.judging import require_valid
@@ -139,7 +139,7 @@ def test_answers_of_families_go_on_with_a_text(
             assert parsed.content.startswith(begun)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_content_of_a_schema_stands_beside_calls_of_families(name: str) -> None:
     form = families.tool_format(name)
     begin = "" if form.content is None else form.content.begin

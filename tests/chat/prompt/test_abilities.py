@@ -10,6 +10,7 @@ from constrain.chat.families.forms import tool_format
 from constrain.chat.prompt.abilities import Abilities, TextAndCalls
 from constrain.chat.prompt.conversation import template_abilities, write_prompt
 from constrain.chat.prompt.messages import check_messages
+from tests.support import for_each
 from tests.support.chat.conversations import TOOLS, TWO_CALLS
 from tests.support.chat.rendering import abilities_of
 
@@ -73,8 +74,8 @@ def test_calls_between_other_tags_are_no_calls() -> None:
     assert not probed(calls("call.function.arguments").replace("tool_call>", "invoke>")).calls
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
+@for_each(
+    "content, expected",
     [
         ("{{ message.content }}", ""),
         ("{{ message.content + '' }}", ""),

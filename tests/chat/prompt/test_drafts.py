@@ -9,6 +9,7 @@ import pytest
 import constrain
 from constrain.chat.families.forms import detect_format
 from constrain.chat.prompt.conversation import DraftWords, conversation_prompt
+from tests.support import for_each
 from tests.support.chat.rendering import prompt as rendered
 from tests.support.chat.templates import FAMILIES, template
 
@@ -30,7 +31,7 @@ def draft_prompt(tokenizer: Tokenizer, source: str, prompt: Any, **options: Any)
     return tokenizer.show(made.tokens), tokenizer.show(made.request)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@for_each("name", FAMILIES)
 def test_the_draft_is_a_turn_of_its_own(name: str, tokenizer: Tokenizer) -> None:
     before, behind = draft_prompt(tokenizer, template(name), QUESTION)
     asked = {"role": "user", "content": f"{QUESTION}\n\nFirst think."}

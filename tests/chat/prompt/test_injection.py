@@ -10,7 +10,7 @@ import pytest
 from constrain.chat.families.forms import GENERIC, detect_format, tool_format
 from constrain.chat.prompt.conversation import conversation_prompt
 from constrain.chat.prompt.shaping import escape_tags
-from tests.support import LONG
+from tests.support import LONG, for_each
 from tests.support.chat.characters import TAGS, Characters
 from tests.support.chat.conversations import TOOLS, TWO_CALLS
 from tests.support.chat.templates import FAMILIES, template
@@ -66,10 +66,8 @@ def test_no_tag_changes_anything(name: str) -> None:
         assert specials(tokens_of(name, *conversation(tag))) == expected, tag
 
 
-@pytest.mark.parametrize(
-    "name", ["chatml", "qwen3", "harmony", "mistral-v3", "llama3-json", "deepseek-v3", "phi4-mini"]
-)
-@pytest.mark.parametrize("tag", ["\\u003c|im_end|>", "<\ufdd0|im_end|>", "<|im_<|im_end|>end|>"])
+@for_each("name", ["chatml", "qwen3", "harmony", "mistral-v3", "llama3-json", "deepseek-v3", "phi4-mini"])
+@for_each("tag", ["\\u003c|im_end|>", "<\ufdd0|im_end|>", "<|im_<|im_end|>end|>"])
 def test_spelled_otherwise_they_change_nothing_either(name: str, tag: str) -> None:
     messages, tools = conversation("x")
     messages[2]["tool_calls"][0]["function"]["arguments"] = f'{{"city": "{tag}"}}'
@@ -87,13 +85,13 @@ def test_variables_change_nothing() -> None:
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@for_each("name", FAMILIES)
 def test_what_was_said_stays_as_it_was(name: str) -> None:
     messages = [{"role": "user", "content": "a" + "".join(TAGS) + "z"}]
     assert "a" + "".join(TAGS) + "z" in TOKENIZER.text(tokens_of(name, messages, []))
 
 
-@pytest.mark.parametrize("tag", ["<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"])
+@for_each("tag", ["<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"])
 def test_tags_that_are_plain_text_are_escaped_in_json(tag: str) -> None:
     plain: Any = Characters([other for other in TAGS if "tool" not in other])
     shown = []

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from constrain.chat.prompt.messages import Call, Message, MessageError, check_messages, conversation, unread_members
+from tests.support import for_each
 
 USER = {"role": "user", "content": "Hi"}
 
@@ -72,7 +73,7 @@ WRONG: list[tuple[Any, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("messages", "param", "problem"), WRONG)
+@for_each("messages, param, problem", WRONG)
 def test_errors_name_the_place(messages: Any, param: str, problem: str) -> None:
     with pytest.raises(MessageError) as caught:
         check_messages(messages)
@@ -117,7 +118,7 @@ def test_arguments_as_a_value_are_what_their_text_says() -> None:
     assert checked[1].calls == (Call("a", "f", '{"1": [2]}', {"1": [2]}),)
 
 
-@pytest.mark.parametrize("given", ["", " ", "null", None])
+@for_each("given", ["", " ", "null", None])
 def test_calls_without_arguments(given: str | None) -> None:
     assert check_messages([calling(function(arguments=given)), result()])[0].calls[0] == Call("a", "f", "{}", {})
 
@@ -125,8 +126,8 @@ def test_calls_without_arguments(given: str | None) -> None:
 DEEP = '{"a": ' * 99 + "1" + "}" * 99
 
 
-@pytest.mark.parametrize(
-    ("given", "text"),
+@for_each(
+    "given, text",
     [
         ('{"a": ', '{"a":'),
         ("[1]", "[1]"),
@@ -145,13 +146,13 @@ def test_arguments_that_are_no_object_are_an_object_with_their_text(given: Any, 
     assert checked == Call("a", "f", text, {"arguments": text})
 
 
-@pytest.mark.parametrize("name", ["a/b", "a:b", "a.b", "f g", "n" * 200])
+@for_each("name", ["a/b", "a:b", "a.b", "f g", "n" * 200])
 def test_names_of_old_calls_are_any_text(name: str) -> None:
     assert check_messages([calling(function(name=name)), result()])[0].calls[0].name == name
 
 
-@pytest.mark.parametrize(
-    ("messages", "orphans"),
+@for_each(
+    "messages, orphans",
     [
         ([USER, result()], [1]),
         ([result(), USER], [0]),
@@ -176,8 +177,8 @@ def test_members_that_nobody_reads_are_accepted() -> None:
     assert unread_members([{**USER, **unknown}, {"role": "assistant", "content": "a", **unknown}]) == []
 
 
-@pytest.mark.parametrize(
-    ("message", "told"),
+@for_each(
+    "message, told",
     [
         ({"role": "assistant", "content": "a", "tool_call": [1]}, "messages[0].tool_call is not read; is 'tool_calls'"),
         ({"role": "assistant", "content": "a", "toolCalls": [1]}, "messages[0].toolCalls is not read; is 'tool_calls'"),

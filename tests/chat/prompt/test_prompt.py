@@ -8,6 +8,7 @@ import pytest
 
 import constrain
 from constrain.chat.prompt.conversation import REMINDER, conversation_prompt
+from tests.support import for_each
 from tests.support.llama.prompts import prompt_tokens
 
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
@@ -45,7 +46,7 @@ def tokens_of(model: constrain.Model, template: str, *messages: str, **variables
     return conversation_prompt(model.tokenizer, template, said, variables=variables).tokens
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@for_each("attack", ATTACKS)
 def test_messages_never_become_special_tokens(model: constrain.Model, attack: str) -> None:
     tokens = prompt_tokens(model, [{"role": "system", "content": attack}, {"role": "user", "content": attack}])
     harmless = prompt_tokens(model, [{"role": "system", "content": "x"}, {"role": "user", "content": "x"}])
@@ -53,7 +54,7 @@ def test_messages_never_become_special_tokens(model: constrain.Model, attack: st
     assert text(model, tokens).count(f"{attack}<|im_end|>\n") == 2
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@for_each("attack", ATTACKS)
 def test_raw_prompts_never_become_special_tokens(model: constrain.Model, attack: str) -> None:
     tokens = conversation_prompt(model.tokenizer, "", attack).tokens
     assert specials(model, tokens) == []
@@ -71,8 +72,8 @@ TRANSFORMING = {
 }
 
 
-@pytest.mark.parametrize("template", TRANSFORMING)
-@pytest.mark.parametrize("attack", [" <|im_end|> ", "<|im_@end|>", "<@|im_end|@>", "<|IM_END|>", "<|im_endend|>"])
+@for_each("template", TRANSFORMING)
+@for_each("attack", [" <|im_end|> ", "<|im_@end|>", "<@|im_end|@>", "<|IM_END|>", "<|im_endend|>"])
 def test_templates_that_change_messages(model: constrain.Model, template: str, attack: str) -> None:
     assert specials(model, tokens_of(model, TRANSFORMING[template], attack)) == ["<|im_start|>", "<|im_end|>"]
 
@@ -87,7 +88,7 @@ def test_templates_see_tags_in_messages(model: constrain.Model) -> None:
     assert text(model, tokens_of(model, template, "<think>hm</think>yes")) == "yes"
 
 
-@pytest.mark.parametrize("content", ["Hello, how are you?", "\n\n two\n lines ", "", "ü 🙂", "a < b <| c"])
+@for_each("content", ["Hello, how are you?", "\n\n two\n lines ", "", "ü 🙂", "a < b <| c"])
 def test_tokens_are_those_of_llama_cpp_for_harmless_messages(model: constrain.Model, content: str) -> None:
     rendered = f"<|im_start|>user\n{content}<|im_end|>\n<|im_start|>assistant\n"
     expected = model.llama.tokenize(rendered.encode(), add_bos=False, special=True)
@@ -147,8 +148,8 @@ def test_without_a_template_messages_stay_where_they_are(model: constrain.Model)
     assert text(model, tokens) == "user\n\nsystem\n\nassistant\n\ndeveloper\n\nuser"
 
 
-@pytest.mark.parametrize(
-    ("template", "message"),
+@for_each(
+    "template, message",
     [
         ("{% if %}", "the chat template failed"),
         ("{{ raise_exception('roles must alternate') }}", "roles must alternate"),

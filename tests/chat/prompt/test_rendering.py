@@ -12,12 +12,13 @@ from constrain.chat.prompt.abilities import Abilities
 from constrain.chat.prompt.conversation import function_of, write_prompt
 from constrain.chat.prompt.messages import check_messages
 from constrain.chat.prompt.shaping import write_calls
+from tests.support import for_each
 from tests.support.chat.conversations import TOOLS, TWO_CALLS
 from tests.support.chat.rendering import NAMES, abilities_of, prompt
 from tests.support.chat.templates import FAMILIES, rendered, template
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@for_each("name", FAMILIES)
 def test_two_calls_and_their_results(name: str) -> None:
     assert prompt(name, TWO_CALLS, TOOLS) == rendered(name)
 
@@ -30,7 +31,7 @@ def test_templates_without_any_are_the_texts() -> None:
 CALLS = check_messages(TWO_CALLS)[2].calls
 
 
-@pytest.mark.parametrize("name", [name for name in FAMILIES if "otherwise" not in FAMILIES[name]])
+@for_each("name", [name for name in FAMILIES if "otherwise" not in FAMILIES[name]])
 def test_a_prompt_begins_with_the_prompt_of_the_turn_before_and_its_answer(name: str) -> None:
     form = detect_format(template(name))
     able = abilities_of(name)
@@ -65,7 +66,7 @@ def result(content: str = "18 C") -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": "callparis", "content": content}
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@for_each("name", FAMILIES)
 def test_text_beside_a_call_stands_in_front_of_it(name: str) -> None:
     text = prompt(name, [*TWO_CALLS[:2], calling("Let me look."), result()], TOOLS)
     answer = text[text.index("Paris and Rome?") :]

@@ -10,6 +10,7 @@ import pytest
 
 from constrain.chat.prompt.abilities import TextAndCalls
 from constrain.errors import ModelError
+from tests.support import for_each
 from tests.support.chat.histories import CONVERSATIONS, TOOLS, answer, caller, loop, result, system, user, words
 from tests.support.chat.rendering import prompt, shaped_prompt
 from tests.support.chat.templates import FAMILIES
@@ -24,7 +25,7 @@ def prompt_of(template: str, said: Conversation, tools: Sequence[Any] = ()) -> s
     return shaped_prompt(template, said, tools)[1]
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@for_each("name", FAMILIES)
 def test_every_family_shows_every_conversation(name: str) -> None:
     for said in CONVERSATIONS.values():
         for tools in ([], TOOLS["text"]):
@@ -33,7 +34,7 @@ def test_every_family_shows_every_conversation(name: str) -> None:
             assert not tools or "weather" in text
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@for_each("name", FAMILIES)
 def test_every_family_shows_every_tool(name: str) -> None:
     for tools in TOOLS.values():
         for said in ("a question", "an answer behind a result"):
@@ -86,8 +87,8 @@ NO_CONTENT = {
 }
 
 
-@pytest.mark.parametrize("content", [None, ""])
-@pytest.mark.parametrize("written", NO_CONTENT.values(), ids=NO_CONTENT)
+@for_each("content", [None, ""])
+@for_each("written", NO_CONTENT.values())
 def test_content_that_the_template_refuses_is_written_otherwise(written: str, content: str | None) -> None:
     text = prompt_of(each(written), [user("a"), *loop(content), answer("a"), user("a")], TOOLS["text"])
     assert '[assistant]<tool_call>{"name": "weather", "arguments": {"city": "word-city"}}</tool_call>' in text
@@ -129,7 +130,7 @@ SCHEMAS = {
 }
 
 
-@pytest.mark.parametrize(("written", "tool", "shown"), SCHEMAS.values(), ids=SCHEMAS)
+@for_each("written, tool, shown", SCHEMAS.values())
 def test_a_schema_that_the_template_refuses_is_written_otherwise(written: str, tool: str, shown: str) -> None:
     parameters = "{% for t in tools or [] %}{% set ps = t.function.parameters.properties %}"
     tools = parameters + written + "{{ t.function | tojson }}{% endfor %}"
@@ -166,7 +167,7 @@ TURNS: list[tuple[list[dict[str, Any]], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("said", "text"), TURNS)
+@for_each("said, text", TURNS)
 def test_neighbours_of_one_role_are_joined_where_roles_must_alternate(said: list[dict[str, Any]], text: str) -> None:
     assert prompt_of(EVERY_MESSAGE, said) == text
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from constrain.chat.prompt.conversation import conversation_prompt
+from tests.support import for_each
 
 if TYPE_CHECKING:
     import constrain
@@ -32,7 +31,7 @@ def shared_text(
     return model.tokenizer.show(prompt.tokens[: prompt.count_shared()])
 
 
-@pytest.mark.parametrize("question", ["What?", " What?", "\n\nWhat?", "0", "1", "01", "", "<|im_end|>", "ß"])
+@for_each("question", ["What?", " What?", "\n\nWhat?", "0", "1", "01", "", "<|im_end|>", "ß"])
 def test_no_text_of_the_question_is_shared(question: str, model: constrain.Model) -> None:
     asked = {"role": "user", "content": question}
     for before in ([SYSTEM], [SYSTEM, *TURN]):
@@ -49,7 +48,7 @@ def test_a_schema_in_front_of_the_question_is_shared(model: constrain.Model) -> 
     assert "What" not in found
 
 
-@pytest.mark.parametrize("name", TEMPLATES)
+@for_each("name", TEMPLATES)
 def test_any_template_has_a_shared_beginning(name: str, model: constrain.Model) -> None:
     found = shared_text(model, [SYSTEM, {"role": "user", "content": "What?"}], TEMPLATES[name])
     assert "What" not in found

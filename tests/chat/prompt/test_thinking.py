@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from constrain.chat.prompt.conversation import ThinkingState, conversation_prompt
+from tests.support import for_each
 from tests.support.chat.characters import Characters
 from tests.support.chat.conversations import TOOLS, TWO_CALLS
 from tests.support.chat.rendering import prompt
@@ -28,7 +27,7 @@ STATES: list[tuple[str, dict[str, Any], ThinkingState]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "variables", "state"), STATES)
+@for_each("name, variables, state", STATES)
 def test_the_state_of_the_section(name: str, variables: dict[str, Any], state: ThinkingState) -> None:
     assert conversation_prompt(TOKENIZER, template(name), TWO_CALLS, variables=variables).thinking is state
 
@@ -56,7 +55,7 @@ def test_every_switch_switches() -> None:
         assert off is ThinkingState.CLOSED, name
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@for_each("name", FAMILIES)
 def test_reasoning_in_front_of_a_call_is_shown_where_the_template_has_a_place_for_it(name: str) -> None:
     messages = [*TWO_CALLS[:2], {**TWO_CALLS[2], "reasoning_content": "Look it up."}, *TWO_CALLS[3:5]]
     text = prompt(name, messages, TOOLS)
@@ -65,7 +64,7 @@ def test_reasoning_in_front_of_a_call_is_shown_where_the_template_has_a_place_fo
     assert ("Look it up." in text) == ("Look it up." in shown)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@for_each("name", FAMILIES)
 def test_reasoning_never_stands_in_an_answer(name: str) -> None:
     messages = [TWO_CALLS[1], {"role": "assistant", "content": "Yes.", "reasoning": "Hm."}, TWO_CALLS[-1]]
     text = prompt(name, messages)

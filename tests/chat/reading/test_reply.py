@@ -29,6 +29,7 @@ from constrain.chat.reading.reply import MAX_SAME_CALLS, ReplyProgress
 from constrain.chat.tools.calls import CustomCall, FunctionCall
 from constrain.language.result import result_type
 from constrain.language.special import mark
+from tests.support import for_each
 from tests.support.chat.forms import ELEMENTS, FENCES, LIST, PYTHON, TAGS
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ TWO_CALLS = (
 # Events
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 1000])
+@for_each("size", [1, 2, 5, 1000])
 def test_events_come_in_order_however_the_text_is_cut(size: int) -> None:
     events, reply = read(TWO_CALLS, progress(), size=size)
     first, second = (call.id for call in reply)
@@ -342,7 +343,7 @@ REPLIES = {
 }
 
 
-@pytest.mark.parametrize("text", REPLIES.values(), ids=REPLIES)
+@for_each("text", REPLIES.values())
 def test_a_reply_is_a_message_for_the_next_turn(text: str) -> None:
     reply = read(text, progress(reasoning=Reasoning.OPTIONAL))[1]
     results = [{"role": "tool", "tool_call_id": call.id, "content": "x"} for call in reply]

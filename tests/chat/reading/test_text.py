@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from constrain.chat.reading.text import StopTexts, TextStream
+from tests.support import for_each
 
 
 def run(pieces: list[bytes], stops: tuple[str, ...] = (), *, cuts: bool = True) -> tuple[list[str], str]:
@@ -33,7 +34,7 @@ SHOWN: list[tuple[list[bytes], tuple[str, ...], list[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("pieces", "stops", "shown", "text"), SHOWN)
+@for_each("pieces, stops, shown, text", SHOWN)
 def test_whole_characters_are_shown_that_no_stop_text_may_begin_with(
     pieces: list[bytes], stops: tuple[str, ...], shown: list[str], text: str
 ) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pytest
-
 from constrain import TextDelta, TokenLogprob, tool
 from constrain.chat.answers.choices import FunctionCalls, Reasoning
 from constrain.chat.answers.language import AnswerLanguage
@@ -16,6 +14,7 @@ from constrain.chat.reading.reply import ReplyProgress
 from constrain.chat.reading.text_tokens import TextTokens
 from constrain.language.result import result_type
 from constrain.language.special import mark
+from tests.support import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +70,7 @@ TEXTS: dict[str, tuple[list[bytes], tuple[str, ...], list[TOLD]]] = {
 }
 
 
-@pytest.mark.parametrize("case", TEXTS)
+@for_each("case", TEXTS)
 def test_each_token_is_told_once_with_the_text_that_shows_it(case: str) -> None:
     pieces, stops, expected = TEXTS[case]
     assert of_text(pieces, *stops) == expected
@@ -134,7 +133,7 @@ def test_a_stop_text_in_what_might_have_been_a_call_cuts_in_the_right_place() ->
     assert of_reply([b"a", b"<", b"c", b"a", b"t", b"s"], "ca") == [("a", [b"a"]), ("<", [b"<"])]
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 50])
+@for_each("size", [1, 2, 3, 5, 50])
 def test_however_a_text_is_cut_into_tokens_all_are_told_once(size: int) -> None:
     text = "Größe <call or not> 🙂🙂 END of E N D".encode()
     pieces = [text[start : start + size] for start in range(0, len(text), size)]

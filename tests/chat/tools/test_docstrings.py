@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from constrain.chat.tools.docstrings import read_docstring
+from tests.support import for_each
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -19,7 +20,7 @@ else:
 CASES = tomllib.loads((Path(__file__).parent / "data" / "docstrings.toml").read_text(encoding="utf-8"))["docstring"]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+@for_each("case", CASES)
 def test_description_and_parameters_are_read(case: dict[str, Any]) -> None:
     found = read_docstring(inspect.cleandoc(case["text"]))
     assert found.description == case["description"]

@@ -11,7 +11,7 @@ import pytest
 
 import constrain
 from constrain import CustomTool, FunctionTool, Lark, Regex, ToolError, tool_from_json, tool_to_json
-from tests.support import Tokens, Walker, byte_vocabulary, data_folder
+from tests.support import Tokens, Walker, byte_vocabulary, data_folder, for_each
 from tests.support.judges import second_validation_error
 
 WEATHER: dict[str, Any] = {
@@ -97,7 +97,7 @@ def test_without_parameters_there_are_no_arguments(parameters: dict[str, Any]) -
         made.validate('{"a": 1}')
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ['{"location": "Oslo"}', "{}", '{"location": "a", "days": 0}', "[]", "{", '{"location": "a", "location": "b"}'],
 )
@@ -156,7 +156,7 @@ def test_a_function_takes_whatever_keys_an_open_object_may_have() -> None:
         tool_from_json(document, lambda a=None: a)
 
 
-@pytest.mark.parametrize("function", [other_name, without_default, too_few, by_position])
+@for_each("function", [other_name, without_default, too_few, by_position])
 def test_a_function_that_cannot_take_the_arguments_is_refused(function: Any) -> None:
     with pytest.raises(ToolError, match="get_weather"):
         tool_from_json(WEATHER, function)
@@ -205,7 +205,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("document", "pointer"), REFUSED, ids=lambda value: value if isinstance(value, str) else "")
+@for_each("document, pointer", REFUSED)
 def test_other_documents_are_refused_with_the_place(document: dict[str, Any], pointer: str) -> None:
     with pytest.raises(ToolError) as caught:
         tool_from_json(document)

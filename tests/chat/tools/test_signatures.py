@@ -17,6 +17,7 @@ from typing_extensions import Doc, NotRequired, ParamSpec, TypedDict, Unpack
 
 import constrain
 from constrain import ToolContext, ToolError, tool
+from tests.support import for_each
 
 
 class Size(Enum):
@@ -254,7 +255,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], tuple[tuple[Any, ...], dic
 ]
 
 
-@pytest.mark.parametrize(("function", "arguments", "called"), CALLS, ids=lambda value: getattr(value, "__name__", ""))
+@for_each("function, arguments, called", CALLS)
 def test_arguments_become_the_call(function: Any, arguments: dict[str, Any], called: Any) -> None:
     made = tool(function)
     assert made.call(arguments) == called
@@ -286,9 +287,7 @@ REFUSED_ARGUMENTS: list[tuple[Callable[..., Any], str, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("function", "text", "pointer"), REFUSED_ARGUMENTS, ids=lambda value: getattr(value, "__name__", None)
-)
+@for_each("function, text, pointer", REFUSED_ARGUMENTS)
 def test_arguments_that_no_call_takes_are_refused_by_model_and_schema(
     function: Any, text: str, pointer: str | None
 ) -> None:
@@ -530,7 +529,7 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "said"), REFUSED, ids=lambda value: getattr(value, "__name__", None))
+@for_each("function, said", REFUSED)
 def test_what_no_tool_can_be_made_of_is_refused_at_definition(function: Any, said: str) -> None:
     with pytest.raises(ToolError, match=f"(?s){said}"):
         tool(function)

@@ -15,6 +15,7 @@ import constrain
 from constrain import CustomTool, FunctionTool, Lark, Regex, ToolContext, ToolError, tool
 from constrain.chat.tools.calls import CustomCall, FunctionCall
 from constrain.chat.tools.definition import as_tools
+from tests.support import for_each
 
 
 def add(a: int, b: int = 1) -> int:
@@ -161,7 +162,7 @@ def test_a_tool_of_a_tool_is_refused() -> None:
         tool(tool(add))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["", "two words", "größe", "a" * 257, "a:b"])
+@for_each("name", ["", "two words", "größe", "a" * 257, "a:b"])
 def test_names_that_no_endpoint_takes_are_refused(name: str) -> None:
     with pytest.raises(ToolError, match="a name has"):
         tool(add, name=name)
@@ -350,7 +351,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
         as_tools([add, tool(add)])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "second",
     [
         "add",

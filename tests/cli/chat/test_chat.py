@@ -18,6 +18,7 @@ from constrain.cli.chat.screen import Screen, _end_of_block
 from constrain.cli.chat.stop import Stop
 from constrain.cli.chat.talk import REFUSED, Talk
 from constrain.generation.completion import Finished
+from tests.support import for_each
 from tests.support.command_line import Terminal, call
 from tests.support.judging import require_valid
 
@@ -89,8 +90,8 @@ def test_free_text_has_a_memory() -> None:
         assert said in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("line", "error"),
+@for_each(
+    "line, error",
     [
         ("/schma", "error: unknown commands: schma"),
         ("/regex", "error: /regex needs PATTERN"),
@@ -185,8 +186,8 @@ def test_an_interrupt_ends_the_answer_and_not_the_program(tmp_path: Path) -> Non
     assert not list(tmp_path.rglob("chat_history"))
 
 
-@pytest.mark.parametrize(
-    ("text", "block"),
+@for_each(
+    "text, block",
     [
         ("One\n\nTwo", "One\n\n"),
         ("One\nTwo", None),

@@ -10,7 +10,7 @@ import pytest
 import constrain
 from constrain.errors import ConstrainError, LimitError, SchemaError, UnsupportedSchemaError
 from constrain.json_schema.compiler import compile_schema
-from tests.support import byte_vocabulary, each
+from tests.support import byte_vocabulary, for_each
 
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 DRAFT_6 = "http://json-schema.org/draft-06/schema#"
@@ -81,7 +81,7 @@ MEANT = {
 }
 
 
-@each("reference", MEANT)
+@for_each("reference", MEANT)
 def test_an_error_names_the_target_that_is_meant(reference: str) -> None:
     schema = {"$defs": {"Pet": STRING, "a/b": {"properties": {"b": {}}}, "number": 5}}
     with pytest.raises(SchemaError) as caught:

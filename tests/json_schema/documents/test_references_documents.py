@@ -26,7 +26,7 @@ from tests.json_schema.documents.test_references import (
     check,
     refused,
 )
-from tests.support import each
+from tests.support import for_each
 
 CORE = "https://json-schema.org/draft/2020-12/vocab/core"
 APPLICATOR = "https://json-schema.org/draft/2020-12/vocab/applicator"
@@ -179,7 +179,7 @@ def test_a_registry_is_a_mapping() -> None:
         compile_schema(True, registry=[])
 
 
-@each("uri", [uri for uri in DIALECTS if "/schema" in uri and "org/schema" not in uri])
+@for_each("uri", [uri for uri in DIALECTS if "/schema" in uri and "org/schema" not in uri])
 def test_every_reference_within_the_metaschemas_resolves(uri: str) -> None:
     references = References({"$ref": uri}, Documents(), dynamic=True)
     found = {references.resolve(references.root, uri + "#")}
@@ -288,7 +288,7 @@ VOCABULARY_ERRORS: dict[str, tuple[Any, type[SchemaError], str]] = {
 }
 
 
-@each("name", VOCABULARY_ERRORS)
+@for_each("name", VOCABULARY_ERRORS)
 def test_a_vocabulary_that_is_not_understood(name: str) -> None:
     vocabulary, error, says = VOCABULARY_ERRORS[name]
     refused({"$schema": "http://e.x/meta"}, error, says, "/$schema", registry=metaschema(vocabulary))

@@ -22,7 +22,7 @@ from constrain.json_schema.compiler import compile_schema
 from constrain.json_schema.formats.definitions import format_definition
 from constrain.json_schema.formats.expressions import INEXACT_FORMATS, KNOWN_FORMATS, LEFT_OUT, format_expression
 from constrain.language.tree import Intersection, LiteralSet
-from tests.support import LONG, Tokens, Walker, byte_vocabulary, check_each, each
+from tests.support import LONG, Tokens, Walker, byte_vocabulary, check_each, for_each
 from tests.support.regex.derivative_matcher import matches
 
 if sys.version_info >= (3, 11):
@@ -221,7 +221,7 @@ def test_an_inexact_format_is_narrowed_and_told_or_refused(name: str) -> None:
     assert compile_schema(schema, formats="annotation", inexact="refuse").warnings == ()
 
 
-@each("draft", ["draft-04/schema#", "draft-06/schema#", "draft-07/schema#", "draft/2019-09/schema"])
+@for_each("draft", ["draft-04/schema#", "draft-06/schema#", "draft-07/schema#", "draft/2019-09/schema"])
 def test_known_formats_are_enforced_in_every_draft(draft: str) -> None:
     scheme = "http" if draft.startswith("draft-") else "https"
     for name in ("date", "uuid", "duration", "json-pointer"):

@@ -20,7 +20,7 @@ from constrain.json_schema.formats.expressions import format_expression
 from constrain.json_schema.formats.generated import GENERATED_FORMATS, generated_format
 from constrain.language.tree import Complement, Intersection
 from tests.json_schema.formats.test_formats import table
-from tests.support import LONG, Tokens, Walker, byte_vocabulary, each
+from tests.support import LONG, Tokens, Walker, byte_vocabulary, for_each
 
 SEED = 23
 WALKS = 150 if LONG else 40
@@ -37,7 +37,7 @@ def test_every_generated_format_has_cases() -> None:
     assert set(CASES) == GENERATED_FORMATS
 
 
-@each("name", sorted(CASES))
+@for_each("name", sorted(CASES))
 def test_generation_writes_what_readers_take(name: str) -> None:
     constraint = _generating({"format": name})
     accepted, rejected = CASES[name]
@@ -45,7 +45,7 @@ def test_generation_writes_what_readers_take(name: str) -> None:
     assert [text for text in rejected if constraint.accepts(json.dumps(text))] == []
 
 
-@each("name", sorted(CASES))
+@for_each("name", sorted(CASES))
 def test_what_is_written_is_part_of_the_format(name: str) -> None:
     whole = format_expression(name)
     assert whole is not None
@@ -134,7 +134,7 @@ BOUNDED_YEARS: dict[str, tuple[Any, str, str]] = {
 }
 
 
-@each("case", BOUNDED_YEARS)
+@for_each("case", BOUNDED_YEARS)
 def test_years_are_narrowed_on_each_side_that_the_schema_leaves_open(case: str) -> None:
     schema, first, last = BOUNDED_YEARS[case]
     generated = compile_any(schema, byte_vocabulary(), close_objects=True, cache=False)
@@ -178,7 +178,7 @@ def test_compile_keeps_to_the_format_itself() -> None:
     assert constraint.accepts('"2024-02-29t12:34:56z"')
 
 
-@each("name", ["binary", "password", "path", "json-string", "base64", "name-email", "jwt"])
+@for_each("name", ["binary", "password", "path", "json-string", "base64", "name-email", "jwt"])
 def test_formats_of_libraries_that_are_not_known_are_named(name: str) -> None:
     constraint = _generating({"format": name})
     assert constraint.accepts('"any text"')

@@ -14,7 +14,7 @@ from constrain.json_schema.compiler import compile_schema
 from constrain.json_schema.formulas import object_questions
 from constrain.json_schema.formulas.formulas import Decisions
 from constrain.json_schema.formulas.remembered import members
-from tests.support import byte_vocabulary, each
+from tests.support import byte_vocabulary, for_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -122,7 +122,7 @@ def test_conditions_on_one_key_evaluate_as_many_sets_of_keys_as_there_are_condit
     assert compile_schema(unevaluated(16), property_order=order).steps < 30_000
 
 
-@each("family", FAMILIES)
+@for_each("family", FAMILIES)
 def test_many_kinds_are_no_more_than_the_limits_allow_in_any_order(family: str) -> None:
     assert compile_schema(FAMILIES[family](14), property_order="any").steps < 80_000
 
@@ -145,7 +145,7 @@ def objects() -> Iterator[dict[str, Any]]:
             yield given
 
 
-@each("name", SMALL)
+@for_each("name", SMALL)
 def test_the_same_objects_as_another_validator(name: str) -> None:
     schema = SMALL[name]
     validator = jsonschema_rs.validator_for(schema)

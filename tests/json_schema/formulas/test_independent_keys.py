@@ -12,7 +12,7 @@ import pytest
 import constrain
 from constrain.json_schema.formulas import independent_keys
 from constrain.json_schema.formulas import objects as object_formulas
-from tests.support import each
+from tests.support import for_each
 from tests.support.processor_time import finishes_within
 
 VOCABULARY = constrain.Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
@@ -77,8 +77,8 @@ def test_groups_accept_what_the_schema_allows(
                     assert constraint.accepts(json.dumps(backwards)) == validator.is_valid(instance), backwards
 
 
-@each("order", ["schema", "any"])
-@each("number", [17, 100])
+@for_each("order", ["schema", "any"])
+@for_each("number", [17, 100])
 def test_many_groups_stay_small(number: int, order: str) -> None:
     with finishes_within(1):
         constraint = constrain.compile(pairs(number), VOCABULARY, property_order=order)

@@ -15,7 +15,7 @@ from constrain.json_schema.documents.subschemas import subschemas
 from constrain.json_schema.formats.expressions import LEFT_OUT
 from constrain.json_schema.lint.advice import RULES
 from constrain.json_schema.lint.linter import _remove, lint_schema
-from tests.support import LONG, byte_vocabulary, demo_vocabulary, each, maskbench
+from tests.support import LONG, byte_vocabulary, demo_vocabulary, for_each, maskbench
 from tests.support.oracles.schemas.cases import make_case
 
 STRING = {"type": "string", "maxLength": 5}
@@ -92,7 +92,7 @@ def test_a_reference_to_nothing_is_a_finding_beside_others() -> None:
     assert [(finding.rule, finding.pointer) for finding in lint.refused] == [("malformed", "/properties/b/$ref")]
 
 
-@each(
+@for_each(
     "pointer, remaining",
     [
         ("/oneOf/1", {"items": [{"oneOf": {}}], "anyOf": [False]}),
@@ -230,7 +230,7 @@ DEAD = {
 }
 
 
-@each("case", DEAD)
+@for_each("case", DEAD)
 def test_what_can_never_hold(case: str) -> None:
     schema, expected = DEAD[case]
     assert unsatisfiable(schema) == expected
@@ -256,7 +256,7 @@ ALIVE: list[Any] = [
 ]
 
 
-@each("schema", ALIVE)
+@for_each("schema", ALIVE)
 def test_what_can_hold_or_is_excluded_on_purpose(schema: Any) -> None:
     assert unsatisfiable(schema) == []
 
@@ -385,7 +385,7 @@ ADVICE = {
 }
 
 
-@each("case", ADVICE)
+@for_each("case", ADVICE)
 def test_advice(case: str) -> None:
     schema, expected = ADVICE[case]
     assert advice(schema) == expected

@@ -12,7 +12,7 @@ from constrain.errors import LimitError
 from constrain.json_schema.numbers.canonical import canonical_spellings
 from constrain.json_schema.numbers.shape import MAX_INTEGER_DIGITS, Number, NumberShape
 from constrain.language.tree import NOTHING, Expression
-from tests.support import each
+from tests.support import for_each
 from tests.support.processor_time import finishes_within
 from tests.support.regex.derivative_matcher import matches
 
@@ -34,7 +34,7 @@ def constants(*values: Number, integer: bool = False, pointed: bool = False, spa
     return canonical_spellings(shape, by_double=False, spare_zeros=spare_zeros)
 
 
-@each("low, high", [(0, 0), (0, 9), (-3, 12), (95, 1205), (-1005, -7), (100, 100), (999, 1000)])
+@for_each("low, high", [(0, 0), (0, 9), (-3, 12), (95, 1205), (-1005, -7), (100, 100), (999, 1000)])
 def test_every_integer_of_an_interval_and_no_other(low: int, high: int) -> None:
     expression = numbers(minimum=low, maximum=high, integer=True)
     found = [number for number in range(-1300, 1300) if matches(expression, str(number).encode())]
@@ -52,7 +52,7 @@ EMPTY = [
 ]
 
 
-@each("arguments", EMPTY)
+@for_each("arguments", EMPTY)
 def test_an_interval_without_a_value_is_nothing(arguments: dict[str, object]) -> None:
     assert numbers(**{"integer": False, **arguments}) == NOTHING  # type: ignore[arg-type]
 
@@ -130,7 +130,7 @@ LITERALS = [
 ]
 
 
-@each("value, option, accepted, rejected", LITERALS)
+@for_each("value, option, accepted, rejected", LITERALS)
 def test_spellings_of_a_constant(value: int | Decimal, option: str, accepted: list[str], rejected: list[str]) -> None:
     expression = constants(value, **{option: True} if option else {})
     assert [text for text in accepted if not matches(expression, text.encode())] == []

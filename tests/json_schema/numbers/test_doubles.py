@@ -12,7 +12,7 @@ import jsonschema_rs
 import pytest
 
 import constrain
-from tests.support import LONG, byte_vocabulary, each
+from tests.support import LONG, byte_vocabulary, for_each
 from tests.support.judging import Judge, written
 
 ARRAYS = 4_000 if LONG else 50
@@ -87,7 +87,7 @@ def test_numbers_are_valid_in_either_reading(
     assert [text for text in refused if constraint.accepts(text)] == []
 
 
-@each(
+@for_each(
     "schema, text",
     [
         ({"exclusiveMaximum": 1}, "0.99999999999999999999"),

@@ -23,7 +23,7 @@ from constrain.json_schema.numbers.shape import (
 )
 from constrain.json_schema.shapes.data import Shapes
 from constrain.json_schema.shapes.shapes import union
-from tests.support import LONG, each
+from tests.support import LONG, for_each
 from tests.support.json_schema.number_arithmetic import holds, number, points, random_shape
 
 SEEDS = range(400 if LONG else 40)
@@ -58,7 +58,7 @@ def test_an_intersection_has_the_numbers_of_both(seed: int) -> None:
         assert (both is not None and admits_number(both, number(value))) == expected
 
 
-@each("seed", SEEDS)
+@for_each("seed", SEEDS)
 def test_emptiness_and_listing_agree_with_enumeration(seed: int) -> None:
     rng = Random(f"listing {seed}")
     shape = random_shape(rng)._replace(values=None, integer=True)

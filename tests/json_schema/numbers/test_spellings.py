@@ -24,7 +24,7 @@ from constrain.json_schema.numbers.spellings import MAX_SCIENTIFIC_DIVISOR
 from constrain.json_schema.numbers.spellings import all_spellings as spellings_of
 from constrain.language.grammar import Edge, Grammar, Rule, Terminal
 from constrain.language.tree import NOTHING
-from tests.support import LONG, Tokens, Walker, byte_vocabulary, each, small_vocabulary
+from tests.support import LONG, Tokens, Walker, byte_vocabulary, for_each, small_vocabulary
 from tests.support.json_schema.number_arithmetic import (
     Language,
     holds,
@@ -255,7 +255,7 @@ ACCEPTED: dict[tuple[str, str], list[str]] = {
 }
 
 
-@each("kind, policy", ACCEPTED)
+@for_each("kind, policy", ACCEPTED)
 def test_probes(kind: str, policy: str) -> None:
     constraint = constrain.compile({"type": kind}, byte_vocabulary(), numbers=policy, precision="decimal")
     assert [text for text in PROBES if constraint.accepts(text)] == ACCEPTED[kind, policy]
@@ -299,9 +299,9 @@ INTEGERS_OF_DRAFT_4: list[dict[str, Any]] = [
 ]
 
 
-@each("policy", ["canonical", "any"])
-@each("by_reference", [False, True])
-@each("schema", INTEGERS_OF_DRAFT_4)
+@for_each("policy", ["canonical", "any"])
+@for_each("by_reference", [False, True])
+@for_each("schema", INTEGERS_OF_DRAFT_4)
 def test_what_is_written_of_draft_4_is_valid_by_spelling_and_by_value(
     schema: dict[str, Any], by_reference: bool, policy: str
 ) -> None:

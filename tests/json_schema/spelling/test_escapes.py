@@ -17,7 +17,7 @@ from constrain.language.tree import ANY_JSON_CHAR
 from constrain.regex.string_spellings import MAX_BRANCHINGS, MAX_SPELLED_CHARACTERS, spelled_class
 from tests.soundness.schemas import random_schema
 from tests.soundness.values import Values
-from tests.support import LONG, allowed, byte_vocabulary, each, small_vocabulary
+from tests.support import LONG, allowed, byte_vocabulary, for_each, small_vocabulary
 from tests.support.judging import validation_error, written
 from tests.support.regex.derivative_matcher import matches
 
@@ -93,7 +93,7 @@ def test_what_is_spelled_is_judged(schema: Any, text: str) -> None:
     assert accepts(schema, json.dumps(json.loads(text), ensure_ascii=False))
 
 
-@each("schema, text", REJECTED)
+@for_each("schema, text", REJECTED)
 def test_what_is_no_spelling_of_a_valid_value(schema: Any, text: str) -> None:
     assert not accepts(schema, text, escapes="any")
 

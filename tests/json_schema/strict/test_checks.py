@@ -17,7 +17,7 @@ import constrain
 from constrain.json_schema.strict import merging as strict_merging
 from constrain.json_schema.strict import subset as strict
 from constrain.types import patterns as _type_patterns
-from tests.support import LONG, byte_vocabulary, each
+from tests.support import LONG, byte_vocabulary, for_each
 from tests.support.processor_time import finishes_within
 
 CLOSED = "'additionalProperties' is required to be supplied and to be false."
@@ -171,7 +171,7 @@ STRUCTURAL: dict[str, tuple[Any, list[tuple[str, str]]]] = {
 }
 
 
-@each("name", STRUCTURAL)
+@for_each("name", STRUCTURAL)
 def test_structural_rules(name: str) -> None:
     schema, expected = STRUCTURAL[name]
     for given_as in (schema, json.dumps(schema)):
@@ -181,7 +181,7 @@ def test_structural_rules(name: str) -> None:
     assert [entry for entry in full if entry in expected] == expected
 
 
-@each("name", STRUCTURAL)
+@for_each("name", STRUCTURAL)
 def test_compiling_strictly_lists_all_violations(name: str) -> None:
     schema, expected = STRUCTURAL[name]
     if name in ("keywords beyond the subset", "what a condition says need not be closed"):
@@ -262,7 +262,7 @@ FULL: dict[str, tuple[Any, list[str]]] = {
 }
 
 
-@each("name", FULL)
+@for_each("name", FULL)
 def test_full_subset(name: str) -> None:
     schema, expected = FULL[name]
     found = constrain.check_strict(schema)
@@ -332,7 +332,7 @@ LIMITS: dict[str, tuple[Any, Any, str]] = {
 }
 
 
-@each("name", LIMITS)
+@for_each("name", LIMITS)
 def test_limits(name: str) -> None:
     within_limit, beyond, message = LIMITS[name]
     assert constrain.check_strict(within_limit) == []

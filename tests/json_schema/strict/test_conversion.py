@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 import constrain
-from tests.support import LONG, byte_vocabulary, each, maskbench
+from tests.support import LONG, byte_vocabulary, for_each, maskbench
 from tests.support.judging import validation_error
 
 TEXT: dict[str, Any] = {"type": "string"}
@@ -148,7 +148,7 @@ CONVERSIONS: dict[str, tuple[Any, Any]] = {
 }
 
 
-@each("name", CONVERSIONS)
+@for_each("name", CONVERSIONS)
 def test_conversion(name: str) -> None:
     schema, expected = CONVERSIONS[name]
     before = copy.deepcopy(schema)
@@ -225,7 +225,7 @@ ERRORS: dict[str, tuple[Any, str, str]] = {
 }
 
 
-@each("name", ERRORS)
+@for_each("name", ERRORS)
 def test_what_would_change_meaning_is_refused(name: str) -> None:
     schema, pointer, says = ERRORS[name]
     with pytest.raises(constrain.SchemaError) as caught:
@@ -281,7 +281,7 @@ def test_references_that_multiply_end_or_meet_a_limit(inline: bool) -> None:
         assert constrain.check_strict(constrain.strict_schema(schema), subset="structural") == []
 
 
-@each(
+@for_each(
     "schema",
     [
         {"$ref": "#", "title": "t"},
@@ -303,8 +303,8 @@ def test_a_cycle_ends(schema: dict[str, Any]) -> None:
     assert json.dumps(result)
 
 
-@each("step", [lambda s: {"items": s}, lambda s: opened(a=s), lambda s: {"allOf": [s]}, lambda s: [s]])
-@each("function", [constrain.strict_schema, constrain.check_strict])
+@for_each("step", [lambda s: {"items": s}, lambda s: opened(a=s), lambda s: {"allOf": [s]}, lambda s: [s]])
+@for_each("function", [constrain.strict_schema, constrain.check_strict])
 def test_deep_schemas_meet_a_clear_error(step: Any, function: Any) -> None:
     schema: Any = dict(TEXT)
     for _ in range(10_000):
@@ -323,7 +323,7 @@ def test_a_schema_that_contains_itself_is_refused() -> None:
             function(schema)
 
 
-@each("text", ["", "{", '{"a": 1, "a": 2}', "NaN", "[" * 100_000, '{"minimum": ' + "1" * 5_000 + "}"])
+@for_each("text", ["", "{", '{"a": 1, "a": 2}', "NaN", "[" * 100_000, '{"minimum": ' + "1" * 5_000 + "}"])
 def test_text_that_is_no_json_is_refused(text: str) -> None:
     for function in (constrain.strict_schema, constrain.check_strict):
         with pytest.raises(constrain.SchemaError):

@@ -13,7 +13,7 @@ import pytest
 
 import constrain
 from constrain.json_schema.compiler import compile_schema
-from tests.support import byte_vocabulary, each
+from tests.support import byte_vocabulary, for_each
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -250,7 +250,7 @@ def test_any_items_are_compared_by_value() -> None:
         assert constraint.accepts(text) == validator.is_valid(json.loads(text)), text
 
 
-@each(
+@for_each(
     "text, accepted",
     [
         ("[1, 1e0]", False),
@@ -287,8 +287,8 @@ WALKED = {
 }
 
 
-@each("order", ["schema", "any"])
-@each("name", WALKED)
+@for_each("order", ["schema", "any"])
+@for_each("name", WALKED)
 def test_random_walks_always_end_in_valid_arrays(name: str, order: str) -> None:
     schema = WALKED[name]
     constraint = constrain.compile(schema, BYTES, property_order=order)
@@ -316,7 +316,7 @@ def test_random_walks_always_end_in_valid_arrays(name: str, order: str) -> None:
     assert len(lengths) > 1
 
 
-@each(
+@for_each(
     "schema",
     [
         unique(BOOLEAN, minItems=3),
@@ -407,8 +407,8 @@ _ONE_OBJECT: list[dict[str, Any]] = [
 ]
 
 
-@each("order", ["schema", "any"])
-@each("item", _ONE_OBJECT)
+@for_each("order", ["schema", "any"])
+@for_each("item", _ONE_OBJECT)
 def test_keys_that_no_object_has_room_for_make_no_different_items(item: dict[str, Any], order: str) -> None:
     schema = {"type": "array", "items": {"type": "object", **item}, "uniqueItems": True}
     matcher = constrain.compile(schema, BYTES, cache=False, property_order=order).matcher()

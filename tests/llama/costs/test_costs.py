@@ -13,6 +13,7 @@ from constrain.llama.costs.kept import costs_of
 from constrain.llama.costs.measuring import SIZES, Measured, measure_sequences
 from constrain.llama.costs.table import Costs, estimate
 from constrain.llama.loading import llama_log
+from tests.support import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +24,7 @@ TABLE = {1: 1.0, 4: 2.0, 8: 6.0}
 COSTS = Costs((1, 2), {}, TABLE, TABLE)
 
 
-@pytest.mark.parametrize(("count", "seconds"), [(1, 1.0), (2, 4 / 3), (4, 2.0), (6, 4.0), (8, 6.0), (16, 12.0)])
+@for_each("count, seconds", [(1, 1.0), (2, 4 / 3), (4, 2.0), (6, 4.0), (8, 6.0), (16, 12.0)])
 def test_costs_between_measured_numbers_are_linear_and_beyond_them_in_proportion(count: int, seconds: float) -> None:
     assert estimate(TABLE, count) == pytest.approx(seconds)
 

@@ -14,6 +14,7 @@ from constrain.language.tree import Literal
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
+from tests.support import for_each
 from tests.support.llama.alone import Alone
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def test_the_end_of_generation_is_taken_where_it_is_allowed() -> None:
     assert tokens == [C]
 
 
-@pytest.mark.parametrize("max_tokens", range(1, 12))
+@for_each("max_tokens", range(1, 12))
 def test_an_answer_is_always_complete_within_max_tokens(max_tokens: int) -> None:
     decoding, _, tokens = run([A] + [B] * 50, repeated(3), max_tokens=max_tokens)
     text = b"".join(TOKENS[token] for token in tokens)
@@ -177,8 +178,8 @@ def test_a_language_of_the_empty_text_alone_needs_no_token() -> None:
     assert decoding.answer.finish_reason == "stop"
 
 
-@pytest.mark.parametrize(
-    ("by", "wishes", "grammar", "options"),
+@for_each(
+    "by, wishes, grammar, options",
     [
         ("model", [A, B, EOS], repeated(1), {}),
         ("model", [C, EOS], None, {}),

@@ -15,6 +15,7 @@ from constrain.llama.decoding.draft import DRAFT_TOKENS, Draft
 from constrain.llama.decoding.logprobs import Logprobs
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.vocabulary.vocabulary import Vocabulary
+from tests.support import for_each
 from tests.support.llama.alone import Alone
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def test_a_draft_has_whole_characters_and_no_special_token() -> None:
     assert len(draft.tokens) <= 5
 
 
-@pytest.mark.parametrize("most", [None, 1, 3, 10])
+@for_each("most", [None, 1, 3, 10])
 def test_draft_and_answer_fit_into_every_limit(most: int | None) -> None:
     shortest = len(ANSWER)
     with pytest.raises(constrain.BudgetError) as caught:

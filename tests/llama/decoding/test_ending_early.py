@@ -16,6 +16,7 @@ from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.decoding.words import find_word_end
+from tests.support import for_each
 from tests.support.llama.alone import Alone
 
 WORDS = b'."|.","| dog| was| hap|py|,|"}|","|":"| very|...| wag|ging|call| <'.split(b"|")
@@ -115,8 +116,8 @@ TWO = {
 }
 
 
-@pytest.mark.parametrize(
-    ("schema", "text"),
+@for_each(
+    "schema, text",
     [
         (STORY, "Max was very happy, wagging, his dog... was very big and was happy."),
         (STORY, 'a "quoted" word,\nlines and \\ more \u00e9t\u00e9 words\tand\u2003tabs'),
@@ -270,15 +271,14 @@ def test_the_limit_of_a_string_is_its_own_where_a_pattern_is_read_beside_it() ->
     assert found.startswith("Max was very happy, wagging")
 
 
-@pytest.mark.parametrize(
-    ("schema", "text"),
+@for_each(
+    "schema, text",
     [
         ({"type": "object"}, b'{\n  "a": 12\n}'),
         ({"type": "object"}, b"{\n}"),
         ({"type": "array"}, b"[\n 1,\n [\n 2 ]\n]"),
         ({"type": "array", "items": {"type": "string", "pattern": "^[a-z ]*$"}}, b'[ "max was",\n"very"\n]'),
     ],
-    ids=["members", "empty", "items", "patterns"],
 )
 def test_white_space_that_does_not_fit_is_left_out_and_what_stands_behind_it_counts(schema: Any, text: bytes) -> None:
     options: Any = {"author": PrettyAuthor, "whitespace": "flexible"}
@@ -313,8 +313,8 @@ def test_strings_between_marks_are_closed_by_them(style: str, opening: bytes) ->
         assert text[len(value) : len(value) + 1] in (b" ", b",") or not value
 
 
-@pytest.mark.parametrize(
-    ("text", "is_json", "found"),
+@for_each(
+    "text, is_json, found",
     [
         (b"", True, (0, False)),
         (b"Max", True, (0, False)),

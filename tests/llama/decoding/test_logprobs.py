@@ -18,6 +18,7 @@ from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.scheduling.request import Request
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.regex.parsing.parser import parse_pattern
+from tests.support import for_each
 from tests.support.llama.alone import Alone
 from tests.support.llama.prompts import prompt_tokens
 from tests.support.llama.scripted import EOS, N_VOCAB, TOKENS, Scripted, following
@@ -130,27 +131,25 @@ def require_exact(one: _Asked) -> None:
 
 
 CASES = [
-    pytest.param(None, {}, id="anything"),
-    pytest.param("[A-Z]{12}", {}, id="sampled under a mask"),
-    pytest.param("HELLO", {}, id="all of it forced"),
-    pytest.param("H", {}, id="one token, forced"),
-    pytest.param("HELLO[A-Z]", {}, id="forced in the beginning"),
-    pytest.param("[A-Z]{2}HELLO", {}, id="forced in the end"),
-    pytest.param("([A-C]HELLO[D-F]WORLD){3}", {"max_tokens": 60}, id="forced in between"),
-    pytest.param("[A-Z]{3,9}", {"max_tokens": 4}, id="closed by the budget"),
-    pytest.param("[A-Z]{12}", {"wants_stop": lambda token: token % 2 == 0}, id="closed at a stop text"),
-    pytest.param(None, {"wants_stop": lambda token: token % 2 == 0}, id="ended at a stop text"),
-    pytest.param("[A-Z]{12}", {"deadline": 0.0}, id="closed late"),
-    pytest.param("HELLO[A-Z]{12}", {"deadline": 0.0}, id="closed late behind forced tokens"),
-    pytest.param(None, {"deadline": 0.0}, id="ended late"),
-    pytest.param(
-        "[A-Z]{12}", {"sampling": {"logit_bias": {4: 50.0}, "frequency_penalty": 2.0}}, id="biased and penalized"
-    ),
+    (None, {}),  # anything
+    ("[A-Z]{12}", {}),  # sampled under a mask
+    ("HELLO", {}),  # all of it forced
+    ("H", {}),  # one token, forced
+    ("HELLO[A-Z]", {}),  # forced in the beginning
+    ("[A-Z]{2}HELLO", {}),  # forced in the end
+    ("([A-C]HELLO[D-F]WORLD){3}", {"max_tokens": 60}),  # forced in between
+    ("[A-Z]{3,9}", {"max_tokens": 4}),  # closed by the budget
+    ("[A-Z]{12}", {"wants_stop": lambda token: token % 2 == 0}),  # closed at a stop text
+    (None, {"wants_stop": lambda token: token % 2 == 0}),  # ended at a stop text
+    ("[A-Z]{12}", {"deadline": 0.0}),  # closed late
+    ("HELLO[A-Z]{12}", {"deadline": 0.0}),  # closed late behind forced tokens
+    (None, {"deadline": 0.0}),  # ended late
+    ("[A-Z]{12}", {"sampling": {"logit_bias": {4: 50.0}, "frequency_penalty": 2.0}}),
 ]
 
 
-@pytest.mark.parametrize("run", [alone, together, recurrent])
-@pytest.mark.parametrize(("pattern", "options"), CASES)
+@for_each("run", [alone, together, recurrent])
+@for_each("pattern, options", CASES)
 def test_every_token_is_reported_as_likely_as_the_model_made_it(
     run: Callable[..., None], pattern: str | None, options: dict[str, Any]
 ) -> None:
@@ -171,9 +170,9 @@ def test_tokens_of_an_earlier_answer_are_evaluated_again_where_their_logits_are_
         require_exact(one)
 
 
-@pytest.mark.parametrize("n_batch", [16, 128])
-@pytest.mark.parametrize("one_state", [False, True])
-@pytest.mark.parametrize("forced", ["HELLO", "HELLO" * 9, "HELLO" * 15])
+@for_each("n_batch", [16, 128])
+@for_each("one_state", [False, True])
+@for_each("forced", ["HELLO", "HELLO" * 9, "HELLO" * 15])
 def test_the_same_tokens_are_evaluated_together_where_nobody_asks(forced: str, one_state: bool, n_batch: int) -> None:
     pattern, evaluated = f"{forced}([A-C]{forced}[D-F]){{2}}{forced}[A-C]{{2}}", []
     for is_asked in (True, False):
@@ -306,8 +305,8 @@ def test_a_real_model_is_reported_as_llama_cpp_computes_it(
             assert [other.logprob for other in each.top] == pytest.approx(np.sort(wanted)[:-6:-1], abs=1e-3)
 
 
-@pytest.mark.parametrize("size", [1, 5, 63, 64, 65, 640, 1000, 50_000])
-@pytest.mark.parametrize("count", [0, 1, 3, 10, 20])
+@for_each("size", [1, 5, 63, 64, 65, 640, 1000, 50_000])
+@for_each("count", [0, 1, 3, 10, 20])
 def test_the_largest_logits_are_found_in_order(size: int, count: int) -> None:
     rng = np.random.default_rng(size + count)
     rows = (

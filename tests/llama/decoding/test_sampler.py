@@ -14,6 +14,7 @@ from constrain.llama.binding import Candidates
 from constrain.llama.decoding.dry import DrySamplers
 from constrain.llama.decoding.ranges import SEEDS, seed_of
 from constrain.llama.decoding.sampler import Chain, Sampling
+from tests.support import for_each
 
 if TYPE_CHECKING:
     import constrain
@@ -41,8 +42,8 @@ def test_frequencies_are_the_softmax() -> None:
         assert counts[token] / 4_000 == pytest.approx(weight / sum(weights.values()), abs=0.03)
 
 
-@pytest.mark.parametrize(
-    ("options", "kept"), [({"top_k": 2}, {3, 17}), ({"top_p": 0.5}, {3}), ({"min_p": 0.3}, {3, 17}), ({}, {3, 17, 40})]
+@for_each(
+    "options, kept", [({"top_k": 2}, {3, 17}), ({"top_p": 0.5}, {3}), ({"min_p": 0.3}, {3, 17}), ({}, {3, 17, 40})]
 )
 def test_tokens_are_left_out(options: dict[str, float], kept: set[int]) -> None:
     chain = Chain(
@@ -86,7 +87,7 @@ def penalized(logits: dict[int, float], taken: list[int], *, presence: float, fr
     }
 
 
-@pytest.mark.parametrize(("presence", "frequency"), [(0.7, 0.0), (0.0, 0.3), (1.5, 0.25), (-1.0, 0.5), (-2.0, -2.0)])
+@for_each("presence, frequency", [(0.7, 0.0), (0.0, 0.3), (1.5, 0.25), (-1.0, 0.5), (-2.0, -2.0)])
 def test_penalties_are_subtracted_once_and_as_often_as_a_token_was_taken(presence: float, frequency: float) -> None:
     chain = Chain(Sampling(temperature=0, presence_penalty=presence, frequency_penalty=frequency), N_VOCAB, 300)
     random = np.random.default_rng(3)
@@ -134,7 +135,7 @@ DRAWN: list[tuple[dict[str, Any], dict[int, float], set[int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "logits", "kept"), DRAWN)
+@for_each("options, logits, kept", DRAWN)
 def test_samplers_of_llama_cpp_choose_among_the_allowed(
     options: dict[str, Any], logits: dict[int, float], kept: set[int]
 ) -> None:
@@ -155,8 +156,8 @@ def test_the_order_of_the_samplers_counts() -> None:
     assert found == [{3}, {3, 17}]
 
 
-@pytest.mark.parametrize(
-    ("options", "prompt", "taken", "logits", "expected"),
+@for_each(
+    "options, prompt, taken, logits, expected",
     [
         ({"repetition_penalty": 2.0}, [4], [], {4: 3.0, 5: 2.0}, 5),
         ({"repetition_penalty": 2.0}, [4], [5], {4: 3.0, 5: 2.9, 6: 1.6}, 6),
@@ -176,7 +177,7 @@ def test_the_order_of_the_samplers_counts() -> None:
         ({"dry_multiplier": 5.0, "samplers": ["temperature"]}, [1, 2, 3, 4], [1, 2, 3], {4: 3.0, 5: 2.0}, 4),
     ],
 )
-@pytest.mark.parametrize("temperature", [None, 1e-6])
+@for_each("temperature", [None, 1e-6])
 def test_tokens_are_counted_in_prompt_and_answer(
     options: dict[str, Any],
     prompt: list[int],
@@ -244,7 +245,7 @@ BAD: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values])
+@for_each("name, value", [(name, value) for name, values in BAD.items() for value in values])
 def test_options_out_of_range_are_refused(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=name):
         Sampling(**{name: value})

@@ -11,6 +11,7 @@ import pytest
 
 from constrain.llama.prebuilt import Mismatch, proof
 from constrain.llama.prebuilt.table import Structure
+from tests.support import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,8 +50,8 @@ def test_what_fits_passes() -> None:
     assert [field[0] for field in more_fields()._fields_] == ["count", "weights", "more", "wide", "on"]
 
 
-@pytest.mark.parametrize(
-    ("prove", "sentence"),
+@for_each(
+    "prove, sentence",
     [
         (lambda: proof.prove_structure("f", more_fields(), KNOWN), "f returns 32 bytes, and the bindings declare 40"),
         (lambda: prove_extent(33), "f writes 33 bytes, and the bindings declare 25"),

@@ -5,10 +5,9 @@ from __future__ import annotations
 import random
 from itertools import product
 
-import pytest
-
 from constrain.llama.costs.table import estimate
 from constrain.llama.scheduling.grouping import Group, Grouping
+from tests.support import for_each
 
 FOURS = {1: 1.0, 2: 1.4, 3: 1.9, 4: 1.5, 6: 2.6, 8: 2.3}
 """Four rows at a time: three tokens cost more than four, six more than eight."""
@@ -17,8 +16,8 @@ DEAR = {1: 1.0, 2: 2.5, 8: 10.0}
 """Two tokens cost more than two evaluations."""
 
 
-@pytest.mark.parametrize(
-    ("costs", "needed", "spare", "groups"),
+@for_each(
+    "costs, needed, spare, groups",
     [
         (FOURS, (0, 1, 2), (3, 4), [Group(0, 3, 3)]),
         (FOURS, (1, 2, 3), (0,), [Group(0, 3, 3)]),
@@ -60,7 +59,7 @@ def least(costs: dict[int, float], needed: tuple[int, ...], spare: tuple[int, ..
     return best
 
 
-@pytest.mark.parametrize("seed", range(200))
+@for_each("seed", range(200))
 def test_no_other_division_costs_less(seed: int) -> None:
     rng = random.Random(seed)
     costs = {size: rng.uniform(0.5, 2) * size**0.7 for size in (1, 2, 3, 4, 6, 8)}

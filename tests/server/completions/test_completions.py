@@ -16,6 +16,7 @@ from constrain.server.completions.request import CompletionRequest, read_complet
 from constrain.server.logs import JsonLines
 from constrain.server.settings import Settings
 from tests.server.chat.test_chat import BOOK, BOOK_FORMAT
+from tests.support import for_each
 from tests.support.server.asking import ask, chunks_of, error_of
 
 if TYPE_CHECKING:
@@ -197,9 +198,8 @@ def read(fields: dict[str, Any]) -> CompletionRequest:
     return read_completion_request({"model": "small", "prompt": "Hello", **fields}, Settings())
 
 
-@pytest.mark.parametrize(
-    ("prompt", "read_as"),
-    [("a", ("a",)), (["a", "b"], ("a", "b")), ([1, 2], ((1, 2),)), ([[1, 2], [3]], ((1, 2), (3,)))],
+@for_each(
+    "prompt, read_as", [("a", ("a",)), (["a", "b"], ("a", "b")), ([1, 2], ((1, 2),)), ([[1, 2], [3]], ((1, 2), (3,)))]
 )
 def test_a_prompt_is_texts_or_tokens(prompt: object, read_as: tuple[Any, ...]) -> None:
     assert read({"prompt": prompt}).prompts == read_as

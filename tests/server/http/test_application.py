@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from constrain.server.http.auth import read_key, read_keys
+from tests.support import for_each
 from tests.support.server.asking import CHAT, JSON, ask, error_of
 from tests.support.server.asking import idle as application
 
@@ -39,8 +40,8 @@ def test_an_unknown_model_is_not_asked() -> None:
     assert "'small'" in error["message"]
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
+@for_each(
+    "method, path, status",
     [
         ("GET", "/v1/nothing", 404),
         ("POST", f"{CHAT}/", 404),
@@ -57,8 +58,8 @@ def test_unknown_paths_and_methods_are_errors_in_the_same_shape(method: str, pat
     assert (status == 405) == (f"Use {response.headers.get('allow')}." in error["message"])
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "same"),
+@for_each(
+    "method, path, same",
     [
         ("GET", "/models", "/v1/models"),
         ("POST", "/chat/completions", "/v1/chat/completions"),
@@ -84,8 +85,8 @@ def test_a_path_without_its_version_needs_a_key_too() -> None:
     assert found == [401, 401, 200, 200]
 
 
-@pytest.mark.parametrize(
-    ("path", "meant"),
+@for_each(
+    "path, meant",
     [
         ("/v1/v1/chat/completions", "/v1/chat/completions"),
         ("/openai/v1/chat/completions", "/v1/chat/completions"),
@@ -103,8 +104,8 @@ def test_an_unknown_path_is_told_what_it_may_mean(path: str, meant: str | None) 
     assert message == f"Unknown request URL: POST {path}{'' if meant is None else f' (did you mean {meant}?)'}."
 
 
-@pytest.mark.parametrize(
-    ("body", "says"),
+@for_each(
+    "body, says",
     [
         (b"", "could not parse"),
         (b"{", "could not parse"),
@@ -170,8 +171,8 @@ def test_every_response_has_an_id_of_its_own() -> None:
     assert len(set(ids)) == 4
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
+@for_each(
+    "headers, status",
     [
         ({}, 401),
         ({"Authorization": "Bearer wrong"}, 401),

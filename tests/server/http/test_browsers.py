@@ -9,6 +9,7 @@ import pytest
 
 from constrain.server.http.cors import origin_of
 from constrain.server.http.hosts import Hosts, host_of, hosts_for
+from tests.support import for_each
 from tests.support.server.asking import CHAT, JSON, SECONDS, ask, error_of, serving
 from tests.support.server.asking import idle as application
 
@@ -42,7 +43,7 @@ OWN += ["[0:0:0:0:0:0:0:1]:80", "[::ffff:127.0.0.1]:8080", "localhost:"]
 OWN += ["host.docker.internal:8080", "host.containers.internal", "box.local.", "App.LocalHost:3000", "nas.home.arpa"]
 
 
-@pytest.mark.parametrize("host", STRANGERS)
+@for_each("host", STRANGERS)
 def test_a_server_of_this_machine_answers_to_no_other_name(host: str) -> None:
     response = named(host)
     error = error_of(response)
@@ -50,13 +51,13 @@ def test_a_server_of_this_machine_answers_to_no_other_name(host: str) -> None:
     assert "--allowed-host" in error["message"]
 
 
-@pytest.mark.parametrize("host", OWN)
+@for_each("host", OWN)
 def test_a_server_of_this_machine_answers_to_its_names(host: str) -> None:
     assert named(host).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/health", "/metrics", "/openapi.json", "/v1/nothing", CHAT])
-@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+@for_each("path", ["/health", "/metrics", "/openapi.json", "/v1/nothing", CHAT])
+@for_each("method", ["GET", "POST", "OPTIONS"])
 def test_another_name_leads_nowhere(method: str, path: str) -> None:
     response = ask(application(cors_origins=("*",)), method, path, headers={"Host": "evil.example"})
     assert error_of(response)["code"] == "host_not_allowed"
@@ -93,9 +94,7 @@ def test_a_server_of_a_network_answers_to_names_that_are_no_sites() -> None:
     assert status_for(with_keys, "llm.example") == 200
 
 
-@pytest.mark.parametrize(
-    "text", ["https://a.example", "a.example/", "a.example:80", "*.a.example", "", "a b", "[a]", "*"]
-)
+@for_each("text", ["https://a.example", "a.example/", "a.example:80", "*.a.example", "", "a b", "[a]", "*"])
 def test_what_is_no_host(text: str) -> None:
     assert host_of(text) is None
 
@@ -131,8 +130,8 @@ def test_a_name_cannot_be_hidden(request_: bytes, status: int) -> None:
 FOREIGN = "https://evil.example"
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE"])
-@pytest.mark.parametrize(
+@for_each("method", ["GET", "HEAD", "POST", "DELETE"])
+@for_each(
     "origin",
     [
         FOREIGN,
@@ -161,8 +160,8 @@ def test_one_origin_cannot_hide_another() -> None:
     assert ask(application(), "GET", "/v1/models", headers=origins).status_code == 403
 
 
-@pytest.mark.parametrize(
-    ("host", "origin"),
+@for_each(
+    "host, origin",
     [
         ("localhost:8080", "http://localhost:8080"),
         ("127.0.0.1", "http://127.0.0.1"),
@@ -182,7 +181,7 @@ def test_a_proxy_may_call_the_server_by_another_name_than_its_pages_do() -> None
     assert ask(application(), "GET", "/v1/models", headers=headers).status_code == 200
 
 
-@pytest.mark.parametrize("allowed", ["https://page.example", "null", "chrome-extension://abc", "*"])
+@for_each("allowed", ["https://page.example", "null", "chrome-extension://abc", "*"])
 def test_pages_of_allowed_origins_may_ask(allowed: str) -> None:
     origin = "https://any.example" if allowed == "*" else allowed
     headers = {"Origin": origin, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
@@ -211,7 +210,7 @@ PATTERNS = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "allowed", "foreign"), PATTERNS)
+@for_each("pattern, allowed, foreign", PATTERNS)
 def test_pages_of_origins_of_a_pattern_may_ask(pattern: str, allowed: list[str], foreign: list[str]) -> None:
     asked = application(cors_origins=(origin_of(pattern),))
     for origin in (*allowed, *foreign):
@@ -221,9 +220,9 @@ def test_pages_of_origins_of_a_pattern_may_ask(pattern: str, allowed: list[str],
         assert (response.status_code, shared) == ((200, origin) if origin in allowed else (403, None)), origin
 
 
-@pytest.mark.parametrize("site", ["cross-site", "same-site"])
-@pytest.mark.parametrize(
-    ("method", "mode", "target", "status"),
+@for_each("site", ["cross-site", "same-site"])
+@for_each(
+    "method, mode, target, status",
     [
         ("GET", "no-cors", "script", 403),
         ("GET", "no-cors", "image", 403),
@@ -245,8 +244,8 @@ def test_programs_and_addresses_that_are_typed_in_may_ask(site: str | None) -> N
     assert ask(application(), "GET", "/v1/models", headers=headers).status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
+@for_each(
+    "text, found",
     [
         ("https://My.Example", "https://my.example"),
         ("https://my.example/", "https://my.example"),
@@ -277,15 +276,15 @@ NO_ORIGINS += [
 ]
 
 
-@pytest.mark.parametrize("text", NO_ORIGINS)
+@for_each("text", NO_ORIGINS)
 def test_what_is_no_origin_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="an origin is a scheme, a host and optionally a port"):
         origin_of(text)
 
 
-@pytest.mark.parametrize("keys", [(), ("secret",)])
-@pytest.mark.parametrize("path", [CHAT, "/v1/responses", "/v1/completions", "/v1/embeddings"])
-@pytest.mark.parametrize(
+@for_each("keys", [(), ("secret",)])
+@for_each("path", [CHAT, "/v1/responses", "/v1/completions", "/v1/embeddings"])
+@for_each(
     "kind",
     [
         None,

@@ -34,7 +34,7 @@ from constrain.server.sandbox.session import Session, Turns
 from constrain.server.sandbox.worker import Limits
 from constrain.server.sandbox.workers import Workers
 from constrain.server.settings import Settings
-from tests.support import small_vocabulary
+from tests.support import for_each, small_vocabulary
 from tests.support.server import crash
 from tests.support.server.asking import SECONDS, ask, chat, error_of, served_as, serving
 from tests.support.server.attack import attack, http, send, server
@@ -405,7 +405,7 @@ def test_headers_that_are_too_long_are_refused(attacker: httpx.Client) -> None:
     assert send(attacker, Hostile("long headers", 0, pieces=(head,))).status == 431
 
 
-@pytest.mark.parametrize("number", range(5))
+@for_each("number", range(5))
 def test_what_is_no_http_is_refused(attacker: httpx.Client, number: int) -> None:
     assert 400 <= send(attacker, no_http(number)).status < 500
 
@@ -436,8 +436,8 @@ def answers_to(url: str, request: bytes) -> list[tuple[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("fault", [b"Content-Length: -5", b"no header", b"X-A: " + b"a" * (1 << 18)])
-@pytest.mark.parametrize("path", FORMS)
+@for_each("fault", [b"Content-Length: -5", b"no header", b"X-A: " + b"a" * (1 << 18)])
+@for_each("path", FORMS)
 def test_what_is_no_http_is_refused_in_the_form_of_its_path(url: str, path: str, fault: bytes) -> None:
     [(name, error)] = answers_to(url, broken(path, fault))
     assert set(error) == FORMS[path]
@@ -445,9 +445,7 @@ def test_what_is_no_http_is_refused_in_the_form_of_its_path(url: str, path: str,
     assert error.get("request_id", name) == name
 
 
-@pytest.mark.parametrize(
-    ("path", "before"), [(path, "/v1/messages/none") for path in FORMS] + [("/v1/messages", "/api/none")]
-)
+@for_each("path, before", [(path, "/v1/messages/none") for path in FORMS] + [("/v1/messages", "/api/none")])
 def test_a_refusal_is_no_part_of_the_request_before_it(url: str, path: str, before: str) -> None:
     good = b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % before.encode()
     [(first, _), (name, error)] = answers_to(url, good + broken(path))

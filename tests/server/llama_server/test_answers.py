@@ -20,6 +20,7 @@ from constrain.server.llama_server.request import (
 from constrain.server.llama_server.tokens import prompt_tokens
 from constrain.server.requests.limits import MAX_STOP_SEQUENCES
 from constrain.server.settings import Settings
+from tests.support import for_each
 from tests.support.server.asking import ask, error_of
 
 if TYPE_CHECKING:
@@ -225,8 +226,8 @@ def test_fields_that_change_no_answer_are_accepted(read: Any) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("fields", "options"),
+@for_each(
+    "fields, options",
     [
         ({"n_predict": 5}, {"max_tokens": 5}),
         ({"n_predict": 5, "max_tokens": 3}, {"max_tokens": 3}),
@@ -240,9 +241,7 @@ def test_options_become_those_of_the_library(fields: dict[str, Any], options: di
     assert completion(fields).options == options
 
 
-@pytest.mark.parametrize(
-    ("prompt", "pieces"), [("a", ("a",)), (["a"], ("a",)), ([1, 2], (1, 2)), ([1, "a", 2], (1, "a", 2)), ([], ())]
-)
+@for_each("prompt, pieces", [("a", ("a",)), (["a"], ("a",)), ([1, 2], (1, 2)), ([1, "a", 2], (1, "a", 2)), ([], ())])
 def test_a_prompt_is_a_text_or_tokens_or_both(prompt: Any, pieces: tuple[Any, ...]) -> None:
     assert completion({"prompt": prompt}).pieces == pieces
 
@@ -261,8 +260,8 @@ def test_a_gap_stands_between_two_texts_and_behind_other_files() -> None:
     assert (found.names_tokens, completion({}).names_tokens) == (False, True)
 
 
-@pytest.mark.parametrize(
-    ("read", "body", "param"),
+@for_each(
+    "read, body, param",
     [
         (read_tokenize, {}, "content"),
         (read_tokenize, {"content": ["a"]}, "content"),

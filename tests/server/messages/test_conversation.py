@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from constrain.server.messages.conversation import read_conversation
+from tests.support import for_each
 
 if TYPE_CHECKING:
     from constrain.server.http.account import Account
@@ -42,8 +43,8 @@ def converted(*messages: dict[str, Any], system: Any = None) -> list[dict[str, A
     return read_conversation({"messages": list(messages), "system": system})
 
 
-@pytest.mark.parametrize(
-    ("system", "text"),
+@for_each(
+    "system, text",
     [
         ("Be brief.", "Be brief."),
         ([{"type": "text", "text": "Be brief."}, {**TEXT, "cache_control": {"type": "ephemeral"}}], "Be brief.\n\nHi"),
@@ -97,8 +98,8 @@ def test_an_id_may_come_again_in_a_later_turn() -> None:
     assert len(converted(*turns, *turns)) == 4
 
 
-@pytest.mark.parametrize(
-    ("content", "members", "text"),
+@for_each(
+    "content, members, text",
     [
         ("no file", {"is_error": True}, "Error: no file"),
         (None, {"is_error": True}, "Error"),

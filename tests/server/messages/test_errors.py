@@ -8,6 +8,7 @@ import pytest
 
 from constrain.server.http.errors import ApiError, failure, timed_out, too_busy, unavailable
 from constrain.server.messages.errors import error_object
+from tests.support import for_each
 from tests.support.server import asking
 from tests.support.server.asking import ask, idle
 from tests.support.server.asking import idle as application
@@ -47,9 +48,9 @@ def test_paths_that_are_not_there() -> None:
     assert "error" in ask(application(), "POST", "/v1/complete", json={}).json()
 
 
-@pytest.mark.parametrize("path", [*PATHS, UNKNOWN])
-@pytest.mark.parametrize(
-    ("headers", "status"),
+@for_each("path", [*PATHS, UNKNOWN])
+@for_each(
+    "headers, status",
     [
         ({}, 401),
         ({"x-api-key": "wrong"}, 401),
@@ -82,8 +83,8 @@ def test_a_full_queue(path: str) -> None:
     assert int(response.headers["retry-after"]) >= 1
 
 
-@pytest.mark.parametrize(
-    ("error", "expected"),
+@for_each(
+    "error, expected",
     [
         (failure(), "api_error"),
         (unavailable("Gone."), "overloaded_error"),

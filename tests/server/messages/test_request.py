@@ -13,6 +13,7 @@ from constrain.server.http.errors import ApiError
 from constrain.server.messages.request import MessagesRequest, read_count_request, read_messages_request
 from constrain.server.requests.limits import MAX_STOP_SEQUENCES
 from constrain.server.settings import Settings
+from tests.support import for_each
 
 BASE = {"model": "small", "max_tokens": 100, "messages": [{"role": "user", "content": "Hello"}]}
 OPEN_SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -45,8 +46,8 @@ def test_stop_sequences_are_limited() -> None:
         options(stop_sequences=["a"] * (MAX_STOP_SEQUENCES + 1))
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
+@for_each(
+    "given, expected",
     [
         (None, {}),
         ({"type": "disabled"}, {"thinking": False}),
@@ -76,8 +77,8 @@ def test_a_grammar_is_a_format_too() -> None:
     assert question.content.place.param == "structured_outputs.regex"
 
 
-@pytest.mark.parametrize(
-    ("given", "calls", "allowed", "parallel"),
+@for_each(
+    "given, calls, allowed, parallel",
     [
         (None, Calls.AUTO, None, True),
         ({"type": "auto"}, Calls.AUTO, None, True),

@@ -16,6 +16,7 @@ from constrain.server.config import read_config
 from constrain.server.serving.model_files import find_models
 from constrain.server.serving.models import Models, ModelSource
 from constrain.server.settings import Settings
+from tests.support import for_each
 from tests.support.llama.small import WIDTH
 from tests.support.server.asking import NoModel, ask, idle
 from tests.support.server.ollama import LINES, THINKING, answer_of, error_of, post
@@ -107,8 +108,8 @@ def test_unknown_models_have_no_description(fields: dict[str, Any]) -> None:
     assert error_of(response) == "model 'none' not found; this server has 'small'"
 
 
-@pytest.mark.parametrize(
-    ("fields", "says"),
+@for_each(
+    "fields, says",
     [
         ({}, "'model'"),
         ({"model": ""}, "'model'"),
@@ -138,8 +139,8 @@ def test_other_models_are_not_pulled() -> None:
     assert "constrain serve" in error_of(response)
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "says"),
+@for_each(
+    "method, path, says",
     [
         ("POST", "create", "constrain serve"),
         ("POST", "copy", "--alias"),
@@ -169,7 +170,7 @@ def test_clients_that_look_for_a_server_find_one() -> None:
         assert ask(Application(Models([]), Settings()), "HEAD", f"/api/{path}").status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/api/tags", "/api/version", "/api/chat", "/api/nothing"])
+@for_each("path", ["/api/tags", "/api/version", "/api/chat", "/api/nothing"])
 def test_everything_needs_a_key_where_there_are_keys(path: str) -> None:
     application = idle(api_keys=("secret",))
     for headers in ({}, {"Authorization": "Bearer wrong"}):

@@ -12,6 +12,7 @@ from constrain.server.http.errors import ApiError
 from constrain.server.ollama.request import OllamaRequest, read_ollama_chat, read_ollama_generate
 from constrain.server.ollama.texts import read_embed, read_old_embeddings
 from constrain.server.settings import Settings
+from tests.support import for_each
 from tests.support.server.ollama import USER
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def test_what_is_kept_of_a_prompt_is_chosen(read: Any) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [{"seed": -1}, *({"num_predict": most} for most in (-100, -2, -1, 0, None))])
+@for_each("options", [{"seed": -1}, *({"num_predict": most} for most in (-100, -2, -1, 0, None))])
 def test_numbers_that_mean_none_are_none(options: dict[str, Any]) -> None:
     assert read_chat({"options": options}).options == {}
 
@@ -114,8 +115,8 @@ def test_a_format_is_json_or_a_schema() -> None:
         assert request.question.schema is None
 
 
-@pytest.mark.parametrize(
-    ("think", "most", "expected"),
+@for_each(
+    "think, most, expected",
     [
         (None, None, {}),
         (False, None, {"thinking": False}),
@@ -151,7 +152,7 @@ def test_results_find_their_calls() -> None:
     assert checked[1].calls[3] == Call("mine", "mul", '{"b": [1.5]}', {"b": [1.5]})
 
 
-@pytest.mark.parametrize(
+@for_each(
     "said",
     [
         [{**USER[0], "done": True}],
@@ -212,7 +213,7 @@ def test_requests_without_a_prompt_load_the_model() -> None:
     assert [(request.questions, request.is_unloading) for request in loading] == [((), False)] * 4
 
 
-@pytest.mark.parametrize("zero", [0, 0.0, "0", "0s", "-0.0m"])
+@for_each("zero", [0, 0.0, "0", "0s", "-0.0m"])
 def test_requests_without_a_prompt_and_without_time_unload_the_model(zero: object) -> None:
     for request in (read_chat({"messages": [], "keep_alive": zero}), read_generate({"prompt": "", "keep_alive": zero})):
         assert (request.questions, request.is_unloading) == ((), True)
@@ -228,7 +229,7 @@ def test_arguments_of_earlier_calls_are_objects_or_their_text(arguments: object)
 SIZES = [(None, None), (-1, None), (0, None), (20, 20), (1 << 40, 1 << 40)]
 
 
-@pytest.mark.parametrize(("given", "found"), SIZES)
+@for_each("given, found", SIZES)
 def test_a_context_is_where_texts_are_cut(given: int | None, found: int | None) -> None:
     assert read_embed({"model": "small", "input": "a", "options": {"num_ctx": given}}).max_tokens == found
 

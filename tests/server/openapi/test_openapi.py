@@ -41,6 +41,7 @@ from constrain.server.requests.refusals import (
 )
 from constrain.server.responses.request import read_request
 from constrain.server.settings import Settings
+from tests.support import for_each
 from tests.support.server.asking import ask, idle
 from tests.support.server.messages import VERSION
 from tests.support.server.tables import table
@@ -184,7 +185,7 @@ READERS: dict[str, tuple[Callable[[Any], object], dict[str, Any], Mapping[str, s
 """The reader of each body, the smallest body in which it reads every field, and the fields that it refuses."""
 
 
-@pytest.mark.parametrize("name", READERS)
+@for_each("name", READERS)
 def test_every_field_that_is_read_is_described(description: dict[str, Any], name: str) -> None:
     reader, body, refused = READERS[name]
     recorded = Recorded(body)
@@ -231,8 +232,8 @@ def test_requests_and_their_answers_are_as_described(
         answer.validate(each)
 
 
-@pytest.mark.parametrize("path", ["/v1/models", "/v1/models/{name}"])
-@pytest.mark.parametrize("headers", [{}, VERSION])
+@for_each("path", ["/v1/models", "/v1/models/{name}"])
+@for_each("headers", [{}, VERSION])
 def test_models_are_as_described(
     application: Application, description: dict[str, Any], path: str, headers: dict[str, str]
 ) -> None:
@@ -242,8 +243,8 @@ def test_models_are_as_described(
     assert fitting == [not headers, bool(headers)]
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
+@for_each(
+    "method, path",
     [
         ("POST", "/tokenize"),
         ("POST", "/detokenize"),
@@ -270,7 +271,7 @@ def test_errors_of_ollamas_api_are_as_described(application: Application, descri
         validator(description, "OllamaError").validate(response.json())
 
 
-@pytest.mark.parametrize("case", TABLE["wrong"])
+@for_each("case", TABLE["wrong"])
 def test_what_is_refused_is_not_described(
     application: Application, description: dict[str, Any], case: dict[str, str]
 ) -> None:

@@ -15,6 +15,7 @@ from constrain.lark import Lark
 from constrain.server.requests.formats import RESPONSE_FORMAT, TEXT_FORMAT, read_format, text_of_schema
 from constrain.server.requests.peers import PEERS
 from constrain.server.responses.repeated import repeat_text
+from tests.support import for_each
 
 AGE: dict[str, Any] = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
 LIST = {"type": "array", "items": {"type": "integer"}}
@@ -47,7 +48,7 @@ def plain(schema: object) -> Any:
     return json.loads(schema) if isinstance(schema, str) else schema
 
 
-@pytest.mark.parametrize(("given", "meant"), BOTH.values(), ids=BOTH)
+@for_each("given, meant", BOTH.values())
 def test_formats_of_other_servers_are_read_by_both_endpoints(given: dict[str, Any], meant: Any) -> None:
     for spelling in (RESPONSE_FORMAT, TEXT_FORMAT):
         found = read_format(given, spelling, "structural")
@@ -107,7 +108,7 @@ def test_the_grammar_of_tgi_is_read(given: dict[str, Any], meant: Any) -> None:
         PEERS["grammar"]({**given, "type": "text"}, "grammar")
 
 
-@pytest.mark.parametrize(("field", "text", "meant"), DIALECTS.values(), ids=DIALECTS)
+@for_each("field, text, meant", DIALECTS.values())
 def test_the_field_says_the_dialect(field: str, text: str, meant: Any) -> None:
     assert PEERS[field](text, field).schema == meant
     if field == "guided_grammar":

@@ -12,6 +12,7 @@ from constrain.fields.values import FieldError
 from constrain.llama.decoding.token_logprob import TokenLogprob
 from constrain.server.requests.question import take_prefill
 from constrain.server.serving.prefill import Prefill
+from tests.support import for_each
 from tests.support.server.asking import ask, chunks_of
 from tests.support.server.response_answers import completion
 
@@ -24,8 +25,8 @@ BEGUN = {"role": "assistant", "content": "The colour"}
 CALLER = {"role": "assistant", "tool_calls": [{}]}
 
 
-@pytest.mark.parametrize(
-    ("last", "fields", "text"),
+@for_each(
+    "last, fields, text",
     [
         ((BEGUN,), {}, "The colour"),
         ((BEGUN,), {"continue_final_message": True}, "The colour"),
@@ -47,8 +48,8 @@ def test_a_request_may_ask_for_a_message_of_its_own(fields: dict[str, Any]) -> N
     assert take_prefill(fields, [*USER, BEGUN], {}) == ([*USER, BEGUN], "")
 
 
-@pytest.mark.parametrize(
-    ("messages", "fields", "options", "param"),
+@for_each(
+    "messages, fields, options, param",
     [
         (USER, {"continue_final_message": True}, {}, "continue_final_message"),
         ([*USER, CALLER], {"add_generation_prompt": False}, {}, "add_generation_prompt"),
@@ -90,8 +91,8 @@ NAMED = {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}
 SENT = [*USER, {"role": "assistant", "content": '{"colour": "b'}]
 
 
-@pytest.mark.parametrize(
-    ("path", "fields"),
+@for_each(
+    "path, fields",
     [
         ("/v1/chat/completions", {"response_format": NAMED, "logprobs": True, "n": 2}),
         ("/v1/chat/completions", {"response_format": NAMED, "stream": True}),

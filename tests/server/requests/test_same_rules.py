@@ -80,10 +80,7 @@ DEEP_CHOICE = {"type": "function", "name": "f", "more": nested(300)}
 
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     # the fields; the param of chat completions, and that of responses
-    **{
-        case["name"]: (json.loads(case["fields"]), case["chat"], case["responses"])
-        for [case] in (parameter.values for parameter in TABLE["refused"])
-    },
+    **{case["name"]: (json.loads(case["fields"]), case["chat"], case["responses"]) for case in TABLE["refused"]},
     "too many stops": ({"stop": ["a"] * 65}, "stop", "stop"),
     "a deep schema": (
         {"format": {"type": "json_schema", "name": "x", "schema": DEEP}},

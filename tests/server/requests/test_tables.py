@@ -21,6 +21,7 @@ from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
 from constrain.server.responses.input import conversation, read_items
 from constrain.server.responses.request import read_request
 from constrain.server.settings import Settings
+from tests.support import for_each
 from tests.support.server.tables import require_refused, table
 
 if TYPE_CHECKING:
@@ -84,30 +85,26 @@ READERS: dict[str, dict[str, tuple[Callable[[Any], object], ...]]] = {
 """The readers of each table, by the kind of its cases."""
 
 CASES = [
-    pytest.param(case.values[0], reader, id=f"{name}, {kind}, {number}, {case.id}")
+    (case, reader)
     for name, kinds in READERS.items()
     for kind, readers in kinds.items()
     for case in table(name)[kind]
-    for number, reader in enumerate(readers)
+    for reader in readers
 ]
-ACCEPTED = [
-    pytest.param(case.values[0], kinds["refused"][0], id=f"{name}, {case.id}")
-    for name, kinds in READERS.items()
-    for case in table(name).get("accepted", ())
-]
+ACCEPTED = [(case, kinds["refused"][0]) for name, kinds in READERS.items() for case in table(name).get("accepted", ())]
 
 
-@pytest.mark.parametrize(("case", "read"), CASES)
+@for_each("case, read", CASES)
 def test_what_cannot_be_had_is_refused_with_its_place(case: dict[str, Any], read: Callable[[Any], object]) -> None:
     require_refused(case, read)
 
 
-@pytest.mark.parametrize(("case", "read"), ACCEPTED)
+@for_each("case, read", ACCEPTED)
 def test_what_clients_send_is_accepted(case: dict[str, Any], read: Callable[[Any], object]) -> None:
     assert read(json.loads(case["fields"])).model == "small"  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("case", table("formats")["refused"])
+@for_each("case", table("formats")["refused"])
 def test_a_format_that_says_nothing_or_two_things_is_refused(case: dict[str, Any]) -> None:
     with pytest.raises((ApiError, FieldError)) as caught:
         read_format(json.loads(case["fields"]), RESPONSE_FORMAT, "structural")
@@ -134,8 +131,9 @@ READERS_OF_PATHS: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-@pytest.mark.parametrize("case", table("clients")["request"])
+@for_each("case", table("clients")["request"])
 def test_what_known_programs_send(account: Account, case: dict[str, Any]) -> None:
+    account.warnings = ()
     read = partial(READERS_OF_PATHS[case["path"]], json.loads(case["body"]))
     if "refused" in case:
         with pytest.raises(ApiError) as caught:

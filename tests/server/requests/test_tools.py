@@ -15,6 +15,7 @@ from constrain.server.ollama.request import read_ollama_chat
 from constrain.server.responses.output import ResponseHead, call_item, unfinished_response
 from constrain.server.responses.request import ResponsesRequest, read_request
 from constrain.server.settings import Settings
+from tests.support import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,11 +65,12 @@ def named(options: dict[str, Any]) -> list[str]:
     return [tool.name for tool in options.get("tools", ())]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("kind", HOSTED)
+@for_each("protocol", PROTOCOLS)
+@for_each("kind", HOSTED)
 def test_tools_that_the_model_cannot_call_are_left_out_with_a_warning(
     protocol: str, kind: str, account: Account
 ) -> None:
+    account.warnings = ()
     read, tool = PROTOCOLS[protocol]
     hosted = {"type": kind, "name": "f", "server_label": "x", "container": {"type": "auto"}}
     assert named(read({"tools": [hosted, tool, hosted]})) == ["f"]
@@ -76,14 +78,14 @@ def test_tools_that_the_model_cannot_call_are_left_out_with_a_warning(
     assert f"'{kind}'" in warning
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@for_each("protocol", PROTOCOLS)
 def test_only_tools_that_the_model_cannot_call_are_no_tools(protocol: str) -> None:
     read, _ = PROTOCOLS[protocol]
     assert read({"tools": [{"type": "web_search"}]}) == read({"tools": []})
 
 
-@pytest.mark.parametrize(
-    ("choice", "calls"),
+@for_each(
+    "choice, calls",
     [
         ({"mode": "auto", "tools": [FLAT, {"type": "web_search"}]}, ("auto", ("f",))),
         ({"mode": "required", "tools": [{"type": "mcp", "server_label": "x"}, FLAT]}, ("required", ("f",))),
@@ -152,8 +154,8 @@ def test_a_response_repeats_its_tools_as_they_were_sent() -> None:
     assert shown["tool_choice"] == choice
 
 
-@pytest.mark.parametrize(
-    ("protocol", "name", "is_allowed"),
+@for_each(
+    "protocol, name, is_allowed",
     [
         ("chat", "a" * 64, True),
         ("chat", "a" * 65, False),

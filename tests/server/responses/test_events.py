@@ -15,6 +15,7 @@ from constrain import TextDelta
 from constrain.server.http.errors import ApiError
 from constrain.server.responses.events import EventWriter, server_sent
 from constrain.server.responses.output import finished_response, response_json
+from tests.support import for_each
 from tests.support.server.response_answers import ANSWERS, TOOLS, Answer
 
 Events = list[dict[str, Any]]
@@ -48,7 +49,7 @@ def test_every_event_is_one_of_openais_type(name: str) -> None:
         assert adapter.validate_python(event).to_dict(exclude_unset=True).keys() == event.keys()
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@for_each("name", ANSWERS)
 def test_a_stream_ends_in_the_response_that_is_not_streamed(name: str) -> None:
     answer = ANSWERS[name]
     whole = finished_response(answer.head, answer.completion, completed_at=1_763_800_002.0, reasoning_tokens=3)
@@ -57,7 +58,7 @@ def test_a_stream_ends_in_the_response_that_is_not_streamed(name: str) -> None:
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@for_each("name", ANSWERS)
 def test_openais_accumulator_takes_every_stream(name: str) -> None:
     events = _events(ANSWERS[name])
     with _client(events).responses.stream(model="tiny", input="Hello", tools=TOOLS) as stream:
@@ -73,7 +74,7 @@ def test_openais_accumulator_parses_the_value() -> None:
         assert stream.get_final_response().output_parsed == Person(name="Ada")
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@for_each("name", ANSWERS)
 def test_deltas_add_up_to_what_is_done(name: str) -> None:
     written: dict[tuple[str, str], str] = {}
     for event in _events(ANSWERS[name]):
@@ -86,7 +87,7 @@ def test_deltas_add_up_to_what_is_done(name: str) -> None:
             assert written.get((event["item_id"], kind), "") == value
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@for_each("name", ANSWERS)
 def test_items_are_the_same_when_added_done_and_completed(name: str) -> None:
     events = _events(ANSWERS[name])
     added = [event["item"] for event in events if event["type"] == "response.output_item.added"]

@@ -13,6 +13,7 @@ from constrain.chat.prompt.messages import check_messages
 from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.responses.input import add_ids, conversation, read_items
 from constrain.server.responses.output import finished_response
+from tests.support import for_each
 from tests.support.server.response_answers import ANSWERS
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def test_a_text_is_a_message_of_the_user() -> None:
     assert _messages("Hello") == [USER]
 
 
-@pytest.mark.parametrize("role", ["user", "system", "developer", "assistant"])
+@for_each("role", ["user", "system", "developer", "assistant"])
 def test_messages_need_no_type(role: str) -> None:
     spoken = "system" if role == "developer" else role
     assert _messages([{"role": role, "content": "Hello"}]) == [{"role": spoken, "content": "Hello"}]
@@ -131,7 +132,7 @@ def test_an_id_may_be_used_again_in_a_later_turn() -> None:
     assert [message["content"] for message in messages if message["role"] == "tool"] == ["1", "2"]
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@for_each("name", ANSWERS)
 def test_the_output_of_every_response_can_be_sent_back(name: str) -> None:
     answer = ANSWERS[name]
     output = finished_response(answer.head, answer.completion, completed_at=0.0, reasoning_tokens=0).output
@@ -167,7 +168,7 @@ def test_a_call_without_its_result_is_refused() -> None:
     assert (error.message, error.param) == ("No tool output found for function call a.", "input")
 
 
-@pytest.mark.parametrize("arguments", ["", "null", "no JSON", "[1]", {"a": 1}, [1], None])
+@for_each("arguments", ["", "null", "no JSON", "[1]", {"a": 1}, [1], None])
 def test_arguments_of_old_calls_are_taken_as_they_are(arguments: Any) -> None:
     given = [{**_call("a"), "arguments": arguments}, _result("a")]
     [call] = conversation(read_items(given))[0]["tool_calls"]

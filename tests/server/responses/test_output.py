@@ -16,6 +16,7 @@ from constrain.server.responses.output import (
     response_json,
     unfinished_response,
 )
+from tests.support import for_each
 from tests.support.server.response_answers import ANSWERS, TOOLS, Answer, completion
 
 PREFIXES = {"message": "msg_", "function_call": "fc_", "custom_tool_call": "ctc_", "reasoning": "rs_"}
@@ -36,7 +37,7 @@ def _kinds(document: dict[str, Any]) -> list[str]:
     return [item["type"] for item in document["output"]]
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@for_each("name", ANSWERS)
 def test_every_response_is_one_of_openais_type(name: str) -> None:
     document = _finished(ANSWERS[name])
     again = TypeAdapter(Response).validate_python(document, strict=True)

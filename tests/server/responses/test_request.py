@@ -9,6 +9,7 @@ import pytest
 
 from constrain.server.http.errors import ApiError
 from constrain.server.responses.request import ResponsesRequest, read_request
+from tests.support import for_each
 from tests.support.server.response_answers import PERSON, TOOLS
 
 if TYPE_CHECKING:
@@ -78,13 +79,13 @@ def test_sampling_and_the_limit_are_passed_on() -> None:
     assert _read(max_output_tokens=50, **same).options == {"max_tokens": 50, **same}
 
 
-@pytest.mark.parametrize(("seed", "taken"), [(7, 7), (-1, None), (-2, 2**32 - 3), (2**32, 1)])
+@for_each("seed, taken", [(7, 7), (-1, None), (-2, 2**32 - 3), (2**32, 1)])
 def test_a_seed_is_passed_on(seed: int, taken: int | None) -> None:
     assert _read(seed=seed).options == ({} if taken is None else {"seed": taken})
 
 
-@pytest.mark.parametrize(
-    ("fields", "options"),
+@for_each(
+    "fields, options",
     [
         ({"include": ["message.output_text.logprobs"]}, {"logprobs": True, "top_logprobs": 0}),
         ({"include": ["message.output_text.logprobs"], "top_logprobs": 3}, {"logprobs": True, "top_logprobs": 3}),
@@ -147,7 +148,7 @@ def test_an_open_schema_of_a_tool_that_is_not_strict_is_taken() -> None:
     assert _read(tools=[tool]).repeated["tools"] == [tool]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "choice",
     [
         "none",

@@ -23,6 +23,7 @@ from constrain.server.responses.sql_store import SqlStore
 from constrain.server.responses.store import ResponseStore, StoredResponse, input_items_page
 from constrain.server.settings import Settings
 from constrain.server.startup import response_store
+from tests.support import for_each
 from tests.support.postgresql import running
 from tests.support.server.asking import ask, error_of, served_as
 from tests.support.server.response_answers import ANSWERS
@@ -316,8 +317,8 @@ def test_servers_write_at_the_same_time(stores: list[SqlStore]) -> None:
     assert all(stores[0].read("me", f"resp_{number}") is not None for number in range(80))
 
 
-@pytest.mark.parametrize(
-    ("place", "message"),
+@for_each(
+    "place, message",
     [
         ("here", "not an address of a database"),
         ("sqlite://", "names no file"),

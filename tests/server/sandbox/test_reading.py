@@ -15,6 +15,7 @@ from constrain.server.ollama.request import read_ollama_chat
 from constrain.server.responses.request import read_request
 from constrain.server.sandbox.reading import misspelt_fields, read_again
 from constrain.server.settings import Settings
+from tests.support import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,8 +48,8 @@ def warnings_of(account: Account) -> Callable[..., list[str]]:
     return read_with
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "name", "meant"),
+@for_each(
+    "endpoint, name, meant",
     [
         ("chat", "max_token", "max_tokens"),
         ("chat", "temprature", "temperature"),
@@ -71,7 +72,7 @@ def test_a_field_with_nearly_the_name_of_a_read_one_is_a_warning(
     assert warnings_of(endpoint, **{name: None}) == []
 
 
-@pytest.mark.parametrize("endpoint", READERS)
+@for_each("endpoint", READERS)
 def test_fields_that_say_nothing_here_are_accepted_in_silence(
     warnings_of: Callable[..., list[str]], endpoint: str
 ) -> None:

@@ -29,7 +29,7 @@ from constrain.server.sandbox.capturing import find_captures
 from constrain.server.sandbox.session import Session, Turns
 from constrain.server.sandbox.worker import TIME_IS_UP, Done, Ended, Limits
 from constrain.server.sandbox.workers import PATIENCE
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,9 +140,7 @@ def test_a_process_that_rests_now_and_then_is_not(on: Callable[..., Session]) ->
     assert found is done
 
 
-@pytest.mark.parametrize(
-    ("standing", "seconds", "told"), [(0, 1.0, "1"), (4, 0.1, "1"), (4, 2.2, "9"), (16, 5.0, "80"), (16, 60.0, "120")]
-)
+@for_each("standing, seconds, told", [(0, 1.0, "1"), (4, 0.1, "1"), (4, 2.2, "9"), (16, 5.0, "80"), (16, 60.0, "120")])
 def test_a_wait_for_others_has_an_end_and_says_when_to_come_again(standing: int, seconds: float, told: str) -> None:
     async def wait() -> None:
         turns = Turns(waiting_seconds=0.001)

@@ -17,6 +17,7 @@ from constrain.server.serving import generation
 from constrain.server.serving.generation import Generator
 from constrain.server.serving.metrics import Metrics
 from constrain.server.serving.models import Models, ModelSource
+from tests.support import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,9 +60,7 @@ def refusal(generator: Generator, count: int = 1) -> dict[str, str]:
     return dict(caught.value.headers or {})
 
 
-@pytest.mark.parametrize(
-    ("seconds", "told"), [(-1.0, "1"), (0.0, "1"), (0.2, "1"), (1.1, "2"), (59.5, "60"), (3600.0, "120")]
-)
+@for_each("seconds, told", [(-1.0, "1"), (0.0, "1"), (0.2, "1"), (1.1, "2"), (59.5, "60"), (3600.0, "120")])
 def test_a_client_is_told_to_come_again_in_time(seconds: float, told: str) -> None:
     assert too_busy("a test", seconds).headers == {"Retry-After": told}
 

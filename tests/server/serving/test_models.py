@@ -17,6 +17,7 @@ from constrain.server.http.errors import ApiError
 from constrain.server.serving import models as models_module
 from constrain.server.serving.models import Models, ModelSource, only_model
 from constrain.server.settings import Settings
+from tests.support import for_each
 from tests.support.server.asking import CHAT, SECONDS, ask, error_of
 
 if TYPE_CHECKING:
@@ -281,7 +282,7 @@ MEANT = [
 ]
 
 
-@pytest.mark.parametrize(("name", "found"), MEANT)
+@for_each("name, found", MEANT)
 def test_a_name_may_be_written_in_several_ways(name: str, found: str | None) -> None:
     models = Models([ModelSource(names, 1, 1, 10, Scripted(names[0], []).load) for names in NAMES])
     assert models.name_of(name) == found
@@ -300,7 +301,7 @@ API_NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("path", "fields"), API_NAMES)
+@for_each("path, fields", API_NAMES)
 def test_every_protocol_reads_names_alike(path: str, fields: dict[str, Any]) -> None:
     application = Application(Stage().models, Settings())
     found = [ask(application, "POST", path, json={"model": name, **fields}).status_code for name in ("A:latest", "d")]

@@ -20,16 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def table(name: str) -> dict[str, list[Any]]:
-    """The cases of ``data/NAME.toml``, each with its name."""
-    text = (Path(__file__).parents[2] / "server" / "data" / f"{name}.toml").read_text(encoding="utf-8")
-    cases: dict[str, list[dict[str, Any]]] = tomllib.loads(text)
-    return {kind: [pytest.param(case, id=_name(case)) for case in listed] for kind, listed in cases.items()}
-
-
-def _name(case: dict[str, Any]) -> str:
-    found: str = case["name"] if "name" in case else f"{case['client']}: {case['sends']}"
-    return found
+def table(name: str) -> dict[str, list[dict[str, Any]]]:
+    """The cases of ``data/NAME.toml``, by kind."""
+    return tomllib.loads((Path(__file__).parents[2] / "server" / "data" / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def require_refused(case: dict[str, Any], read: Callable[[dict[str, Any]], object]) -> None:
