@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import for_each
+
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "constrain"
 
@@ -51,7 +53,7 @@ def is_slow(mark: ast.AST) -> bool:
     return isinstance(mark, ast.Attribute) and ast.unparse(mark) == "pytest.mark.slow"
 
 
-@pytest.mark.parametrize("package", packages())
+@for_each("package", packages())
 def test_every_package_has_fast_tests(package: str) -> None:
     folder = TESTS / ELSEWHERE.get(package, package)
     found = any(fast_tests_of(path) for path in sorted(folder.rglob("test_*.py")))

@@ -14,7 +14,7 @@ from constrain import work as _work
 from constrain.json_schema.compiler import compile_schema
 from constrain.language.tree import Alternation, Complement, Intersection, Literal, Repetition
 from constrain.regex.anchors import sequence
-from tests.support import LONG, byte_vocabulary, for_each
+from tests.support import byte_vocabulary, for_each
 from tests.support.hostile_schemas import FAMILIES, cost
 
 SMALL = {
@@ -100,7 +100,7 @@ def test_the_garbage_collector_is_left_as_it_was(schema: dict[str, Any], was_ena
     assert not any(seen)
 
 
-@pytest.mark.skipif(not LONG, reason="takes minutes")
+@pytest.mark.long
 @pytest.mark.parametrize("name", FAMILIES)
 def test_large_schemas_compile_or_are_refused_in_about_a_second(name: str) -> None:
     found = cost(name)

@@ -121,6 +121,7 @@ def test_nothing_optional_is_wrong(draft: str) -> None:
     assert wrong == (CONTENT_IS_AN_ANNOTATION if draft == "draft7" else set())
 
 
+@pytest.mark.slow
 @for_each("draft", DRAFTS)
 def test_optional_outcomes_are_as_recorded(draft: str) -> None:
     compare(optional_outcomes(draft), json.loads(OPTIONAL_RATCHET.read_text(encoding="utf-8")), draft)

@@ -69,6 +69,7 @@ def likely(rng: Random, tokens: list[int], vocab: constrain.Vocabulary) -> int:
     return rng.choice(closing if closing and rng.random() < 0.4 else wanted or tokens)
 
 
+@pytest.mark.slow(only=("canonical",))
 @pytest.mark.parametrize("name", SCHEMAS)
 @pytest.mark.parametrize("escapes", ["any", "canonical"])
 def test_masks_are_what_the_tokens_say_one_by_one(name: str, escapes: str) -> None:

@@ -150,7 +150,7 @@ def test_content_of_a_schema_stands_beside_calls_of_families(name: str) -> None:
             assert parsed.content == ""
 
 
-@pytest.mark.slow(only=("command-r7b-Calls.AUTO",))
+@pytest.mark.slow(but=("qwen3", "harmony", "mistral-v3"))
 @pytest.mark.parametrize("calls", Calls)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_kernel_proves_that_lexemes_end_by_themselves(name: str, calls: Calls) -> None:

@@ -9,7 +9,6 @@ import pytest
 import constrain
 from constrain.chat.families.forms import detect_format
 from constrain.chat.prompt.conversation import DraftWords, conversation_prompt
-from tests.support import for_each
 from tests.support.chat.rendering import prompt as rendered
 from tests.support.chat.templates import FAMILIES, template
 
@@ -31,7 +30,8 @@ def draft_prompt(tokenizer: Tokenizer, source: str, prompt: Any, **options: Any)
     return tokenizer.show(made.tokens), tokenizer.show(made.request)
 
 
-@for_each("name", FAMILIES)
+@pytest.mark.slow(but=("qwen3",))
+@pytest.mark.parametrize("name", FAMILIES)
 def test_the_draft_is_a_turn_of_its_own(name: str, tokenizer: Tokenizer) -> None:
     before, behind = draft_prompt(tokenizer, template(name), QUESTION)
     asked = {"role": "user", "content": f"{QUESTION}\n\nFirst think."}

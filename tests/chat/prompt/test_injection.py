@@ -59,6 +59,7 @@ def test_all_tags_of_all_families_change_nothing(name: str) -> None:
 
 
 @pytest.mark.slow(but=("functools", "functionary-v3.2", "mistral-v11"))
+@pytest.mark.slow(but=("qwen3",))
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_tag_changes_anything(name: str) -> None:
     expected = specials(tokens_of(name, *conversation("x")))
@@ -85,7 +86,8 @@ def test_variables_change_nothing() -> None:
     assert found[0] == found[1]
 
 
-@for_each("name", FAMILIES)
+@pytest.mark.slow(but=("qwen3",))
+@pytest.mark.parametrize("name", FAMILIES)
 def test_what_was_said_stays_as_it_was(name: str) -> None:
     messages = [{"role": "user", "content": "a" + "".join(TAGS) + "z"}]
     assert "a" + "".join(TAGS) + "z" in TOKENIZER.text(tokens_of(name, messages, []))

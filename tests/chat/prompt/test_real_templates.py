@@ -132,7 +132,7 @@ def test_a_template_that_shows_no_system_has_the_tools_with_the_user() -> None:
     assert b"Be brief." in b"".join(map(tokenizer.vocabulary.token_bytes, tokens))
 
 
-@pytest.mark.slow(only=("True-ThinkingState.POSSIBLE",))
+@pytest.mark.slow
 @pytest.mark.parametrize(("enabled", "state"), [(True, ThinkingState.POSSIBLE), (False, ThinkingState.CLOSED)])
 def test_gemma_4_is_told_whether_to_reason(enabled: bool, state: ThinkingState) -> None:
     _, tokenizer, template = loaded("gemma-4")

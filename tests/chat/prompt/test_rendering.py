@@ -66,7 +66,8 @@ def result(content: str = "18 C") -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": "callparis", "content": content}
 
 
-@for_each("name", FAMILIES)
+@pytest.mark.slow(but=("qwen3",))
+@pytest.mark.parametrize("name", FAMILIES)
 def test_text_beside_a_call_stands_in_front_of_it(name: str) -> None:
     text = prompt(name, [*TWO_CALLS[:2], calling("Let me look."), result()], TOOLS)
     answer = text[text.index("Paris and Rome?") :]

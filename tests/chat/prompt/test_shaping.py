@@ -25,7 +25,8 @@ def prompt_of(template: str, said: Conversation, tools: Sequence[Any] = ()) -> s
     return shaped_prompt(template, said, tools)[1]
 
 
-@for_each("name", FAMILIES)
+@pytest.mark.slow(but=("qwen3",))
+@pytest.mark.parametrize("name", FAMILIES)
 def test_every_family_shows_every_conversation(name: str) -> None:
     for said in CONVERSATIONS.values():
         for tools in ([], TOOLS["text"]):
@@ -34,7 +35,8 @@ def test_every_family_shows_every_conversation(name: str) -> None:
             assert not tools or "weather" in text
 
 
-@for_each("name", FAMILIES)
+@pytest.mark.slow(but=("qwen3",))
+@pytest.mark.parametrize("name", FAMILIES)
 def test_every_family_shows_every_tool(name: str) -> None:
     for tools in TOOLS.values():
         for said in ("a question", "an answer behind a result"):

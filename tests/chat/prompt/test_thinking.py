@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from constrain.chat.prompt.conversation import ThinkingState, conversation_prompt
 from tests.support import for_each
 from tests.support.chat.characters import Characters
@@ -64,7 +66,8 @@ def test_reasoning_in_front_of_a_call_is_shown_where_the_template_has_a_place_fo
     assert ("Look it up." in text) == ("Look it up." in shown)
 
 
-@for_each("name", FAMILIES)
+@pytest.mark.slow(but=("qwen3",))
+@pytest.mark.parametrize("name", FAMILIES)
 def test_reasoning_never_stands_in_an_answer(name: str) -> None:
     messages = [TWO_CALLS[1], {"role": "assistant", "content": "Yes.", "reasoning": "Hm."}, TWO_CALLS[-1]]
     text = prompt(name, messages)

@@ -193,6 +193,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     return machine
 
 
+@pytest.mark.slow
 def test_a_model_computes_with_fewer_threads_and_gets_them_back(machine: Machine, tiny: Path) -> None:
     with constrain.Model(tiny, n_ctx=256, n_threads=2) as model:
         counts = []
@@ -233,6 +234,7 @@ def test_answers_at_once_and_embeddings_compute_with_fewer_threads(
         assert used == [1]
 
 
+@pytest.mark.slow
 def test_no_workers_are_left_by_an_answer(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "shared_cores", lambda: None)  # two threads, whatever else computes
     if openmp._pause() is None:
