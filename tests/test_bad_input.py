@@ -6,7 +6,9 @@ which compiles a schema and takes the first mask, and ``finish``, which follows 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +16,6 @@ import pytest
 import constrain
 from tests.support import byte_vocabulary, demo_model
 from tests.support.apart import WORKS, Apart
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SECONDS = 10.0
 """Processor seconds; on most machines, all take less than two."""

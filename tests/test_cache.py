@@ -10,10 +10,11 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -24,9 +25,6 @@ from constrain.engine import remembered
 from constrain.engine.compiling import compile_any
 from constrain.language import tree
 from tests.support import Tokens, Walker, demo_vocabulary, small_vocabulary
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SCHEMA = {
     "type": "object",

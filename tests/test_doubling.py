@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -15,9 +15,6 @@ from constrain.language.tree import CharClass, Expression, Literal
 from constrain.regex.anchors import sequence, union
 from constrain.work import compilation
 from tests.support import byte_vocabulary
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LEVELS = 40
 

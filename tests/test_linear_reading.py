@@ -6,19 +6,17 @@ import importlib
 import re
 import signal
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 import pytest
 
 from constrain import ConstrainError, Gbnf, Lark
 from constrain.json_schema.lint.linter import lint_schema
 from tests.test_import_order import sources
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import FrameType
 
 FRAGMENTS = [
     *"\\\"/'`<>[](){}?*+|,:;=.$%#&_-~@! \t\n\ra1Aé",

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from tests.support.apart import Apart
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _BEGIN = """
 import re, threading

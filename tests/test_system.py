@@ -6,15 +6,12 @@ import ast
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from constrain import system
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PACKAGE = Path(system.__file__).parent
 

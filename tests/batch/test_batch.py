@@ -6,8 +6,11 @@ import json
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,18 +21,11 @@ from constrain.batch.lines import LineError, Task, read_lines, read_task
 from constrain.batch.run import Progress, run
 from constrain.chat.reading.reply import Refusal, Reply
 from constrain.errors import BudgetError, UnsupportedSchemaError
+from constrain.generation.completion import Completion
 from constrain.language.policies import CHOICES
 from constrain.llama.decoding.token_logprob import TokenLogprob
 from tests.support import byte_vocabulary
 from tests.support.batch_files import SETTINGS, Batch, cases, completion, echo, prompts, records, statuses_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from concurrent.futures import Future
-    from pathlib import Path
-
-    from constrain.generation.completion import Completion
-
 
 # Lines of the input
 

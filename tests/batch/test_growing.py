@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from constrain.batch.inputs import open_input
+from constrain.batch.lines import Task
 from constrain.batch.prompts import NamedColumns
+from constrain.generation.completion import Completion
 from tests.support.batch_files import echo, prompts
 from tests.support.stores import Job, expected, part_names, values
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-    from pathlib import Path
-
-    from constrain.batch.lines import Task
-    from constrain.generation.completion import Completion
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:

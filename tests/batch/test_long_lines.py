@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from constrain.batch.lines import read_lines
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LONGEST = 10
 MARK = b"\xef\xbb\xbf"

@@ -5,27 +5,22 @@ from __future__ import annotations
 import json
 import signal
 import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from constrain.batch.lines import LineError
+from constrain.batch.lines import LineError, Task
 from constrain.batch.locations import StoredFile, StoreError, key_of, locate
 from constrain.batch.stores import parts
+from constrain.generation.completion import Completion
 from tests.support import for_each
 from tests.support.batch_files import batch_status, echo, prompts, statuses_of
 from tests.support.stores import Job, Store, expected, lines, open_store, part_names, values, write_input
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from concurrent.futures import Future
-
-    from constrain.batch.lines import Task
-    from constrain.generation.completion import Completion
 
 
 @pytest.fixture(scope="module")

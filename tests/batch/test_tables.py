@@ -6,26 +6,22 @@ import csv
 import json
 import math
 import signal
+from concurrent.futures import Future
 from dataclasses import replace
 from datetime import datetime, timezone
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from constrain.batch.lines import LineError
+from constrain.batch.lines import LineError, Task
 from constrain.batch.tables import reading
+from constrain.generation.completion import Completion
 from tests.support.batch_files import batch_status, cases, completion, echo, prompts, records, statuses_of
 from tests.support.stores import Job
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-    from pathlib import Path
-
-    from constrain.batch.lines import Task
-    from constrain.generation.completion import Completion
 
 PERSON = json.dumps(
     {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from constrain.batch.inputs import JsonLines
 from constrain.batch.run import run
 from tests.support.batch_files import records
 from tests.support.command_line import call
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("tiny_model")
 

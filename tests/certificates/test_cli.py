@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,6 @@ from constrain.llama.model import default_model_path
 from tests.certificates.test_signing import KEY, OTHER, private_pem, public_pem
 from tests.certificates.test_verifier import made, sealed
 from tests.support.command_line import call
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("tiny_model")
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,6 @@ from constrain.server.sandbox.worker import Limits
 from constrain.server.settings import Settings
 from tests.support import for_each
 from tests.support.server.asking import ask, chat, chunks_of, error_of, served_as
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SAID = "Ada is 36 years old."
 SCHEMA = {

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+import constrain
 from tests.support.llama.babbler import shared_babbler
-
-if TYPE_CHECKING:
-    import constrain
 
 
 @pytest.fixture(scope="session")

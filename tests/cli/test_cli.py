@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from constrain.cli.shared import HARMLESS
 from tests.support import demo_model
 from tests.support.command_line import call, run, run_on_terminal
 from tests.support.judging import require_valid
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("tiny_model")
 

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import httpx
 import pytest
@@ -19,9 +19,6 @@ from constrain.server.serving.models import Models, ModelSource
 from constrain.server.settings import Settings
 from tests.support.command_line import call
 from tests.support.server.asking import SECONDS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("tiny_model")
 

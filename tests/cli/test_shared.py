@@ -6,7 +6,8 @@ import io
 import json
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -16,10 +17,6 @@ from constrain.cli import batch, shared
 from constrain.cli.streams import keep_input
 from constrain.errors import SchemaError
 from tests.support.waiting import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from constrain.cli.streams import read_prompt
 from tests.support.command_line import call
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def run(

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from constrain.server.config import ServerConfig
 from tests.support.command_line import call
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from constrain.server.config import ServerConfig
 
 pytestmark = pytest.mark.usefixtures("tiny_model")
 

@@ -12,18 +12,15 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from constrain.llama.model import default_model_path
 from tests.clients.environments import KEYS, MODEL, SECONDS, THINKER
 from tests.support.server.ollama import THINKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 collect_ignore = [folder.name for folder in Path(__file__).parent.iterdir() if folder.is_dir()]
 """Not even looked into: their own ``conftest.py`` import the clients."""

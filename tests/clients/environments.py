@@ -10,13 +10,10 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"

@@ -13,14 +13,11 @@ from __future__ import annotations
 import subprocess
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.clients.environments import CLIENTS, SECONDS, asks_ollama, command_for, install, variables_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.long  # installs the clients
 

@@ -6,16 +6,13 @@ Those for the ``openai`` package run in ``tests/server/test_guide.py``, too, wit
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.clients.environments import KEYS, SECONDS, install, program_of, variables_of
 from tests.support.guide import Example, examples, ollama_examples, recipes
 from tests.support.pages import blocks
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.long  # installs the clients
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import constrain
 from constrain import Lark, Regex, choice, grammars, repeat, sequence
 from tests.support import LONG, byte_vocabulary, maskbench_that_compiles
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 WORDS = Lark('start: W+\nW: /[a-z]+/\n%ignore " "')
 SUM = Lark('start: N ("+" N)*\nN: /[0-9]+/')

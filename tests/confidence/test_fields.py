@@ -5,24 +5,21 @@ from __future__ import annotations
 import json
 import math
 import time
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
 
 import constrain
 from constrain.confidence.alternatives import MAX_CONFIDENCE_QUESTIONS
+from constrain.confidence.fields import FieldConfidence
+from constrain.generation.completion import Completion
 from constrain.generation.planning import prepare
+from constrain.llama.binding import Candidates
 from constrain.llama.contexts.context import Context
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from constrain.confidence.fields import FieldConfidence
-    from constrain.generation.completion import Completion
-    from constrain.llama.binding import Candidates
 
 
 class Person(BaseModel):

@@ -16,16 +16,14 @@ import runpy
 import shlex
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support import LONG
 from tests.support.command_line import call
 from tests.support.pages import DOCS, Block, blocks, blocks_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SECONDS = 300
 """Wall-clock seconds that a page may take which runs as a program of its own."""

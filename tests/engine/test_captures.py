@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from constrain.engine import captures as capturing
 from constrain.engine.captures import Captures, captures_object
 from tests.support import LONG, byte_vocabulary, for_each
 from tests.support.oracles.lark.generator import make_case
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def compiled(grammar: str) -> constrain.Constraint:

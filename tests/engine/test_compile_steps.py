@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import constrain
-from constrain.engine.compiling import to_compile
+from constrain.engine.compiling import ToCompile, to_compile
 from constrain.engine.remembered import remembered_constraints
 from tests.support import byte_vocabulary
-
-if TYPE_CHECKING:
-    from constrain.engine.compiling import ToCompile
 
 VOCABULARY = byte_vocabulary()
 

@@ -6,16 +6,14 @@ import contextlib
 import copy
 import pickle
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 import constrain
 from constrain.language import tree
 from tests.support import byte_vocabulary
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FRAMES = 400
 """Calls within one another that are left of Python's stack; by default it has 1000."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +13,6 @@ from constrain.language.grammar import Grammar, GrammarBuilder
 from constrain.language.tree import Literal
 from tests.support import LONG
 from tests.support.pair_merger import PairMerger
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def random_merger(random: Random, alphabet: bytes) -> PairMerger:

@@ -6,8 +6,9 @@ import json
 import re
 import runpy
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import pytest
 
@@ -15,9 +16,6 @@ import constrain
 from constrain.server.app import Application
 from constrain.server.settings import Settings
 from tests.support.server.asking import served_as, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FOLDER = Path(__file__).parents[2] / "examples"
 MOST_LINES = 60

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from tests.exporting.test_sources import RECURSIVE as RECURSIVE_LARK
 from tests.support import LONG, maskbench
 from tests.support.exporting import changed, compiled, walked
 from tests.support.llama.grammar_sampler import LlamaMatcher
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 SAMPLE = 500 if LONG else 4
 """Schemas of MaskBench that are exported."""

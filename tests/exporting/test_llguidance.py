@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,6 @@ from tests.exporting.test_schemas import RECURSIVE, SCHEMAS, closed, texts
 from tests.exporting.test_sources import RECURSIVE as RECURSIVE_LARK
 from tests.lark.test_llguidance import accepts
 from tests.support.exporting import changed, compiled, walked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def require_same(original: constrain.Constraint, lark: str, found: Iterable[str]) -> None:

@@ -15,14 +15,12 @@ import random
 import resource
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import constrain
 from tests.support import byte_vocabulary
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MOST_SECONDS = 2.0
 LAST_SECONDS = 60

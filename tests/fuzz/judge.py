@@ -8,15 +8,12 @@ from __future__ import annotations
 import contextlib
 import time
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 from constrain import LimitError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import ModuleType
 
 MAX_SECONDS = 2.0
 """Of computing that a call may take, unless it ends in a ``LimitError``."""

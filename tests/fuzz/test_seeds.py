@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 import pytest
 
@@ -11,9 +11,6 @@ import constrain
 from tests.fuzz import targets
 from tests.fuzz.judge import BrokenPromiseError, Meter, Verdict, judge
 from tests.support import LONG
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 
 @pytest.mark.slow

@@ -5,15 +5,11 @@ from __future__ import annotations
 import zlib
 from functools import cache
 from random import Random
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 import constrain
-from tests.fuzz.judge import BrokenPromiseError
-
-if TYPE_CHECKING:
-    from tests.fuzz.judge import Meter
+from tests.fuzz.judge import BrokenPromiseError, Meter
 
 STEPS = 16
 """Tokens of a walk."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,9 +14,6 @@ from tests.gbnf.grammars import CASES, Case
 from tests.support import LONG, byte_vocabulary
 from tests.support.llama.grammar_sampler import LlamaMatcher
 from tests.support.matching import mask_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 TEXTS = 100 if LONG else 6
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +13,6 @@ from tests.support import LONG
 from tests.support.llama.grammar_sampler import LlamaMatcher
 from tests.support.matching import allowed_tokens as allowed
 from tests.support.matching import mask_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 WALKS = 40 if LONG else 2
 

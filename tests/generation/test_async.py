@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,6 @@ from constrain.generation.completion import Finished
 from tests.support import LONG
 from tests.support.llama.babbler import babbler
 from tests.support.waiting import wait_until_async
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
 
 SCHEMA = {
     "type": "object",

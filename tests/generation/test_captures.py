@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pytest
 
 import constrain
 from constrain import CustomTool, Finished, Lark, Regex
 from constrain.engine import captures as capturing
-
-if TYPE_CHECKING:
-    import pytest
 
 ORDER = Lark(
     'start: count " x " drink (" and " drink)? "."\ncount[capture]: /[1-9]/\ndrink[capture="what"]: /[a-zé]{3,8}/\n'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import llama_cpp
 import numpy as np
@@ -14,9 +14,6 @@ from constrain.llama.trees import make_tree
 from tests.support import for_each
 from tests.support.llama.babbler import babbler
 from tests.support.llama.prompts import prompt_tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def brute_force(model: constrain.Model, prompt: Sequence[int], option: str) -> float:

@@ -6,7 +6,8 @@ import ast
 import asyncio
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from constrain import Finished, Lark, Regex, TextDelta, choice, grammars, sequen
 from constrain.language.grammar import Grammar, GrammarBuilder
 from constrain.regex.parsing.parser import parse_pattern
 from tests.support import LONG
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SEEDS = range(40 if LONG else 4)
 PROMPT = "Make up a name and a number."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal  # noqa: TC003 - a model's field
+from decimal import Decimal
 from typing import Any, Literal
 
 import pytest

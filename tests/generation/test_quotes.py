@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pydantic
 import pytest
@@ -13,9 +14,6 @@ import constrain
 from constrain import Finished, Quote, UnsupportedSchemaError
 from constrain.generation.planning import make_plan, prepare
 from tests.support import LONG, for_each
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 PAGES = sorted((Path(__file__).parents[2] / "docs").rglob("*.md"))
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pydantic
 import pytest
@@ -12,9 +13,6 @@ import pytest
 import constrain
 from constrain.generation.planning import prepare
 from tests.support.schema_passes import MARK, counted_passes, new_schema, new_tools
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _numbers = count()
 OPTIONS: dict[str, dict[str, Any]] = {

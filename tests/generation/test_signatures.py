@@ -6,7 +6,8 @@ import inspect
 import pydoc
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -14,10 +15,6 @@ import constrain
 from constrain.generation.options import OPTION_DEFAULTS, split_options
 from constrain.language.policies import DEFAULTS
 from tests.support import for_each
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 FUNCTIONS = [name for name in constrain.__all__ if inspect.isfunction(getattr(constrain, name, None))]
 COMPILING = ["compile", "explain", "export"]

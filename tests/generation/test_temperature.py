@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import constrain
+from constrain.generation.job import Job
 from constrain.generation.planning import plan_continuation, prepare
 from tests.support import for_each
-
-if TYPE_CHECKING:
-    from constrain.generation.job import Job
 
 TOOL: Any = {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}
 SCHEMA: Any = {"type": "string", "maxLength": 12}

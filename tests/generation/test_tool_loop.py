@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import constrain
 from constrain import CustomTool, Reply, ToolContext, ToolError, arun_tools, run_tools, tool
 from constrain.chat.prompt.messages import check_messages
-from constrain.chat.tools.calls import CustomCall, FunctionCall
+from constrain.chat.tools.calls import CustomCall, FunctionCall, ToolCall
 from constrain.chat.tools.definition import as_tools
 from constrain.generation import tool_loop as loop
 from constrain.generation.completion import Completion, Timings, Usage
 from constrain.generation.tool_loop import ToolRun, result_text
 from tests.support import for_each
-
-if TYPE_CHECKING:
-    from constrain.chat.tools.calls import ToolCall
 
 
 class Script:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from constrain.chat.prompt.messages import check_messages
 from constrain.generation.planning import make_plan
 from tests.support import for_each
 from tests.support.chat.templates import template
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
 
 
 @tool

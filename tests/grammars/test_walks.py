@@ -15,21 +15,17 @@ import sys
 import urllib.parse
 import uuid
 import warnings
+from collections.abc import Callable
 from email.parser import BytesHeaderParser
 from random import Random
-from typing import TYPE_CHECKING
 
 import email_validator
+import numpy as np
 import pytest
 
 from constrain import grammars
 from tests.support import LONG, allowed
 from tests.support.grammars.tables import constraint, table, tomllib
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy as np
 
 WALKS = 2_000 if LONG else 40
 MUTATIONS = 100_000 if LONG else 1_000

@@ -8,7 +8,9 @@ import re
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,10 +28,6 @@ from constrain.llama.finding import FOLDERS
 from constrain.server.config import ServerConfig
 from constrain.server.serving.model_files import find_models as served_models
 from tests.support.llama.transformer import write_transformer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")

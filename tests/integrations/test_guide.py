@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.support.pages import blocks
 from tests.support.small_transformers import make_model, make_tokenizer
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def run_page(page: str, folder: Path, *, parts: int) -> list[str]:

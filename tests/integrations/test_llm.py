@@ -8,7 +8,8 @@ import os
 import subprocess
 import sys
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import llm
 import pytest
@@ -19,9 +20,6 @@ from constrain.integrations import llm as plugin
 from constrain.llama.finding import FOLDERS
 from constrain.llama.model import default_model_path
 from tests.support.judging import require_valid
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAME = "constrain/smollm2"
 SCHEMA = llm.schema_dsl("name, age int")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from referencing import Registry, Resource
@@ -16,9 +17,6 @@ from constrain.json_schema.keywords.unknown import with_hints
 from constrain.json_schema.shapes.data import PLAIN
 from tests.support import byte_vocabulary, for_each
 from tests.support.processor_time import finishes_within
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def compiled(schema: Any, **options: Any) -> constrain.Constraint:

@@ -7,7 +7,7 @@ import os
 import random
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -20,9 +20,6 @@ from constrain.language.grammar import Edge, Grammar, Rule, Terminal
 from constrain.language.tree import Intersection, LiteralSet
 from constrain.regex.parsing.parser import parse_pattern
 from tests.support.processor_time import finishes_within
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 BYTES = constrain.Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
 

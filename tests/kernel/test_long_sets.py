@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from constrain import kernel
 from constrain.json_schema.compiler import compile_schema
 from tests.support import byte_vocabulary, for_each
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 UNIQUE = {"type": "array", "uniqueItems": True}
 STRINGS = {**UNIQUE, "items": {"type": "string"}}

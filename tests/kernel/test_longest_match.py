@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import constrain
 from constrain import Lark, kernel
 from constrain.language import tree
+from constrain.language.grammar import Grammar
 from constrain.lark.grammar import grammar_of_lexemes
 from tests.support import byte_vocabulary, for_each
 from tests.support.oracles import expressions as rx
 from tests.support.oracles.kernel.recognizer import Reading, Recognizer, State
-
-if TYPE_CHECKING:
-    from constrain.language.grammar import Grammar
 
 REFUSAL = re.compile(
     r"terminal (?P<follower>.+) may follow terminal (?P<terminal>.+), but every first byte .*? "

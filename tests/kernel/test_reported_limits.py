@@ -6,22 +6,19 @@ Grammars have limits of their own here, so small that nearly every mask meets on
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import constrain
 from constrain import kernel
-from constrain.engine.constraint import Constraint
+from constrain.engine.constraint import Constraint, Matcher
 from constrain.engine.special import resolve_special
+from constrain.language.grammar import Grammar
 from tests.support import LONG, demo_vocabulary, small_vocabulary
 from tests.support.engine.hostile import HOSTILE
 from tests.support.matching import accepted_by_forks, mask_of
 from tests.support.oracles.kernel.generator import RandomVocabulary, make_case, make_vocabulary
-
-if TYPE_CHECKING:
-    from constrain.engine.constraint import Matcher
-    from constrain.language.grammar import Grammar
 
 SEEDS = range(600 if LONG else 60)
 STEPS = 12

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
 import constrain
-from constrain import Constraint, GrammarBuilder, GrammarError, Vocabulary
+from constrain import Constraint, Grammar, GrammarBuilder, GrammarError, Vocabulary
 from constrain.language.special import special_token
-from constrain.language.tree import ByteClass, Complement, Intersection, Literal, Repetition
+from constrain.language.tree import ByteClass, Complement, Expression, Intersection, Literal, Repetition
 from tests.support.matching import allowed_tokens
-
-if TYPE_CHECKING:
-    from constrain import Grammar
-    from constrain.language.tree import Expression
 
 CALL, SEP, END, JOINED, LOUD = 256, 257, 258, 259, 260
 TEXTS = [bytes([byte]) for byte in range(256)] + [b"", b"", b"", b"ab", b"\xff<|call|>\xfe"]

@@ -7,7 +7,6 @@ import json
 import pickle
 import random
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,14 +14,10 @@ import pytest
 import constrain
 from constrain import kernel
 from constrain.errors import LimitError
-from constrain.language.grammar import GrammarBuilder
-from constrain.language.tree import Alternation, Complement, Concatenation, Intersection, Literal, Substring
+from constrain.language.grammar import Grammar, GrammarBuilder
+from constrain.language.tree import Alternation, Complement, Concatenation, Expression, Intersection, Literal, Substring
 from tests.support import byte_vocabulary, for_each
 from tests.support.matching import allowed_tokens
-
-if TYPE_CHECKING:
-    from constrain.language.grammar import Grammar
-    from constrain.language.tree import Expression
 
 ALPHABET = ["a", "b", " ", '"', "\\", "\n", "\x00", "é", "×", "€", "😀", "😁"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 
@@ -14,9 +14,6 @@ from constrain.language.iteration import with_iterations
 from constrain.language.tree import Literal
 from tests.support import LONG, byte_vocabulary
 from tests.support.processor_time import finishes_within
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LONGEST = 6
 LETTERS = "a+"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,9 +15,6 @@ from constrain import Lark, engine, kernel
 from tests.support import LONG, allowed, byte_vocabulary, for_each, small_vocabulary
 from tests.support.matching import require_protocol
 from tests.support.oracles.lark.generator import make_case
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SEEDS = range(240 if LONG else 40)
 OPEN, THINK, CLOSE, WORD = 257, 258, 259, 260

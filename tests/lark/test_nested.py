@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,6 @@ from constrain.lark import Lark, lark_grammar
 from constrain.lark.reading.scanning import MAX_GRAMMAR_NESTING, MAX_NESTED_GRAMMARS
 from tests.support import byte_vocabulary, for_each
 from tests.support.processor_time import finishes_within
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def compiled(text: str, grammars: Mapping[str, object] | None = None) -> constrain.Constraint:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Callable
 from functools import cache
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -17,9 +18,6 @@ from constrain.lark.reading.calls import MAX_CALL_NESTING
 from tests.support import LONG, byte_vocabulary, for_each
 from tests.support.oracles.lark.values import CONDITIONS, VALUES, random_condition, random_value
 from tests.support.processor_time import finishes_within
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LETTERS = "abc"
 LONGEST = 6 if LONG else 5

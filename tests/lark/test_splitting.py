@@ -7,26 +7,21 @@ ignored text, which Lark takes at both ends, too, and without what its patterns 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from random import Random
-from typing import TYPE_CHECKING
 
 import lark
 import pytest
 
 import constrain
 from constrain import kernel
+from constrain.language.grammar import Grammar
 from constrain.lark import Lark
 from constrain.lark.lexing.splitting import MAX_SPLIT_STATES
 from tests.support import LONG, Tokens, byte_vocabulary, demo_vocabulary, for_each
-from tests.support.oracles.lark.generator import make_case
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from constrain.language.grammar import Grammar
-    from tests.support.oracles.lark.generator import Case
+from tests.support.oracles.lark.generator import Case, make_case
 
 GRAMMARS = 300 if LONG else 6
 TEXTS = 5_000 // 300 if LONG else 60

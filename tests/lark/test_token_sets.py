@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,9 +16,6 @@ from constrain.language.special import mark
 from tests.support import for_each
 from tests.support.matching import allowed_tokens as allowed
 from tests.support.processor_time import finishes_within
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 END, CALL, START, UNUSED, OTHER_END, THE, AB, B, TAG = range(256, 265)
 VOCABULARY = constrain.Vocabulary.from_tokens(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import llama_cpp
 import numpy as np
@@ -12,10 +14,6 @@ import pytest
 import constrain
 from constrain.llama.embedding import Embedder
 from constrain.llama.loading import Llama
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 TEXT = "The quick brown fox jumps over the lazy dog. " * 4
 """More tokens than are evaluated at once."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +14,6 @@ from constrain.llama.fetching import fetch_model
 from constrain.llama.finding import FETCHED, FOLDERS, find_models
 from constrain.llama.names import model_path
 from tests.support.hub import Hub
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 MODEL = b"GGUF" + bytes([3, 0, 0, 0]) + bytes([7] + [0] * 7) + b"0123456789" * 20
 PART = "somebody/big-GGUF/big-Q8_0.gguf.*.part"

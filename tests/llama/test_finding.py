@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from constrain.cli.program import main
 from constrain.llama.finding import FOLDERS, find_models
 from constrain.llama.model import default_model_path
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 VARIABLES = ("LLAMA_CACHE", "HF_HOME", "HF_HUB_CACHE", "OLLAMA_MODELS", "XDG_CACHE_HOME", FOLDERS)
 MODEL = b"GGUF" + bytes([3, 0, 0, 0]) + bytes([7] + [0] * 7) + b"and so on"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import gguf
 import pytest
@@ -12,9 +13,6 @@ import pytest
 import constrain
 from constrain.llama.memory import memory_needed
 from constrain.llama.model import default_model_path
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def model_file(path: Path, **numbers: Any) -> Path:

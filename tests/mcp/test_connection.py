@@ -10,8 +10,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mcp
 import pytest
@@ -19,9 +20,6 @@ import pytest
 import constrain
 import constrain.mcp
 from constrain.errors import ToolError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 SUPPORT = Path(__file__).parent.parent / "support" / "mcp"
 SCRIPTED = [sys.executable, str(SUPPORT / "scripted.py")]

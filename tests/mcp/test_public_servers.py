@@ -6,9 +6,10 @@ import json
 import os
 import subprocess
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -21,9 +22,6 @@ from tests.support import demo_vocabulary
 from tests.support.chat.forms import TAGS
 from tests.support.chat.parsed import read_answer
 from tests.support.chat.walks import assert_calls_hold, walked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.long  # installs the servers
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from constrain.partial.scanner import Scanner
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from constrain.partial.scanner import Path, Scanned
+from constrain.partial.scanner import Path, Scanned, Scanner
 
 KEYS = ("a", "b", 'k"y', "\\", "é😀", "x")
 SCALARS = (1, -2.5, 1e30, True, False, None, "", "abc", '"\\/\n', "😀é", "\\ud83d", "😀x😀")

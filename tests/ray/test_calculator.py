@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import runpy
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PROGRAM = Path(__file__).parents[2] / "benchmarks" / "cluster"
 STEPS = {1: 0.010, 2: 0.016, 4: 0.024, 8: 0.040}

@@ -10,10 +10,11 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import psutil
@@ -28,9 +29,6 @@ from constrain.ray import Answers, answers  # noqa: E402
 from constrain.ray.pool import Pool  # noqa: E402
 from tests.support.batch_files import batch_status, records  # noqa: E402
 from tests.support.ports import free_port  # noqa: E402
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 pytestmark = [
     pytest.mark.slow,

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.support.pages import blocks
 
 pytest.importorskip("ray")
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def run(page: str, folder: Path) -> list[str]:

@@ -7,8 +7,9 @@ import logging
 import threading
 from concurrent.futures import CancelledError, Future
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -26,9 +27,6 @@ from constrain.cli.program import app
 from constrain.ray.pool import Pool, _require_reachable
 from constrain.ray.seats import Seats
 from tests.support.batch_files import echo, prompts, records
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 """Warnings of Ray about itself."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,9 +14,6 @@ from constrain.batch.inputs import open_input
 from constrain.batch.lines import LineError, read_task
 from constrain.batch.prompts import NamedColumns, template_columns
 from constrain.ray.rows import RowReader, number_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROW = {
     "id": 4,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 ray = pytest.importorskip("ray")
 
 import constrain.ray  # noqa: E402
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 """Warnings of Ray Serve about itself."""

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,8 +14,6 @@ from tests.support.pages import blocks
 
 pytest.importorskip("pyspark", reason="pip install pyspark")
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [
     pytest.mark.slow,

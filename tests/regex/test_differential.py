@@ -15,8 +15,9 @@ import re
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import interegular
 import pytest
@@ -25,13 +26,9 @@ import regress
 from constrain import kernel
 from constrain.errors import PatternError
 from constrain.regex.parsing.parser import parse_pattern
+from constrain.regex.parsing.scanner import Dialect
 from tests.support import LONG
 from tests.support.regex.random_patterns import Generator, Piece, texts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from constrain.regex.parsing.scanner import Dialect
 
 PATTERNS = 5_000 if LONG else 150
 BLOCKS = 10 if LONG else 2

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,6 @@ from constrain.engine import remembered
 from constrain.generation.options import AnswerSettings
 from constrain.language.result import result_type
 from tests.support import Tokens, Walker, byte_vocabulary, small_vocabulary
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import openai
 import pytest
@@ -13,10 +14,6 @@ from constrain.server.http.account import Account, current
 from constrain.server.settings import Settings
 from tests.support.llama.small import write_small_model
 from tests.support.server.asking import SECONDS, served_as, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture(scope="session")

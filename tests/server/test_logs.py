@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
 import pytest
 
 from constrain.server.http.account import Account, current
 from constrain.server.logs import JsonLines, TextLines, log_config
 from tests.support.server.asking import ask
 from tests.support.server.asking import idle as application
-
-if TYPE_CHECKING:
-    import httpx
 
 HOSTILE = "\x1b[31m\n2026-01-01 INFO forged\r\x00\u2028\u202e\x9b"
 

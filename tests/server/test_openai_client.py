@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import openai
 import pytest
 from pydantic import BaseModel, Field
 
+import constrain
 from constrain.server.app import Application
 from constrain.server.settings import Settings
 from tests.support.server.asking import SECONDS, served_as, serving
-
-if TYPE_CHECKING:
-    import constrain
 
 pytestmark = pytest.mark.slow
 

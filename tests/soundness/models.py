@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union
+from random import Random
+from typing import Annotated, Any, Literal, Optional, Union
 
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,9 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field
 import constrain
 from constrain.language.result import result_type
 from tests.soundness.schemas import decimals
-
-if TYPE_CHECKING:
-    from random import Random
 
 FLOATS = (0.0, 1.0, -1.0, 0.1, 0.3, 0.5, 100.0, 2.5, 1e22, 9007199254740992.0, 1e-7, 123456.789, 0.30000000000000004)
 INTEGERS = (0, 1, -1, 3, 10, 100, 2**31, 2**53, 2**53 + 1, 2**63 - 1)

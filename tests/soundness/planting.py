@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import constrain
 from constrain.engine import constraint as engine
 from tests.support.matching import allowed_tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 END, ONE, TWO = 256, 257, 258
 VOCABULARY = constrain.Vocabulary.from_tokens(

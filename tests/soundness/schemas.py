@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from random import Random
+from random import Random
+from typing import Any
 
 DRAFTS = {
     4: "http://json-schema.org/draft-04/schema#",

@@ -5,27 +5,24 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jsonschema_rs
 
 import constrain
+from constrain.engine.constraint import Constraint
 from constrain.generation.job import Language
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests.soundness.models import Models
 from tests.soundness.schemas import random_schema
 from tests.soundness.values import Values
 from tests.support import allowed, byte_vocabulary
 from tests.support.judges import Judges
 from tests.support.judging import PLAIN_DIGITS, written
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from constrain.engine.constraint import Constraint
-    from constrain.vocabulary.vocabulary import Vocabulary
 
 WIDEST = {"whitespace": "any", "property_order": "any", "formats": "annotation", "numbers": "any"}
 BUDGETS = (0, 1, 4, 15)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,6 @@ from constrain.language import tree
 from constrain.language.grammar import Action, Condition, Edge, Grammar, Role, Rule, Terminal
 from constrain.verify import data
 from tests.support import LONG, byte_vocabulary, maskbench
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 SCHEMAS = 600 if LONG else 25
 EDITS = 60

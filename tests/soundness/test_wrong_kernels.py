@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -26,10 +27,6 @@ from constrain.language.tree import Literal
 from constrain.regex.parsing.parser import parse_pattern
 from tests.soundness.planting import TWO, compile_one, decode, refuses
 from tests.support.certificates import mutations as m
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 UNIQUE = {"type": "array", "items": {"type": ["string", "number", "array"]}, "uniqueItems": True}
 OBJECT = {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"]}

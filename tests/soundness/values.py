@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from decimal import Context, Decimal, localcontext
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import Any
 
 from tests.soundness.schemas import FORMATS, KEYS, NUMBERS, PATTERNS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from random import Random
 
 _SHORT = Context(prec=25)
 

@@ -6,10 +6,8 @@ Each writer returns one text for a value, as the model family's documentation wr
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import Any
 
 Arguments = dict[str, Any]
 

@@ -6,19 +6,17 @@ import inspect
 import json
 import lzma
 import os
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, wraps
 from importlib.resources import files
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 import constrain
 from tests.support.matching import allowed as allowed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 T = TypeVar("T")
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from constrain.__main__ import main
+from constrain.batch.answering import Answerer
 from constrain.batch.files import BatchFiles
 from constrain.batch.inputs import JsonLines
+from constrain.batch.lines import Task
 from constrain.batch.run import Progress, run
 from constrain.generation.completion import Completion, Timings, Usage
 
@@ -20,13 +24,6 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     tomllib = pytest.importorskip("tomli")
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from concurrent.futures import Future
-
-    from constrain.batch.answering import Answerer
-    from constrain.batch.lines import Task
 
 
 def cases(name: str) -> list[dict[str, Any]]:

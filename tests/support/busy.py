@@ -5,10 +5,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
 
 _BUSY = "print(flush=True)\nwhile True: pass"
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from random import Random
 
 import constrain
 from tests.support import byte_vocabulary
 from tests.support.matching import mask_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from random import Random
 
 SOURCES = {"gbnf": constrain.Gbnf, "lark": constrain.Lark, "regex": constrain.Regex}
 TARGETS = tuple(SOURCES)

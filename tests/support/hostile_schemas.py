@@ -8,13 +8,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import constrain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Language = Any
 """What ``constrain.compile`` takes."""

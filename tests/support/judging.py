@@ -18,20 +18,18 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache, partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import regress
 from jsonschema._utils import equal
 from jsonschema_specifications import REGISTRY
 from referencing.jsonschema import lookup_recursive_ref
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DRAFT_2020 = jsonschema.Draft202012Validator
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import constrain
 from tests.support import byte_vocabulary, maskbench
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 MAX_TRIES = 20_000
 """Members that are tried at all places of one instance together."""

@@ -18,15 +18,13 @@ hold for them, too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from random import Random
+from typing import Any, Protocol
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from random import Random
-
-    import constrain
+import constrain
 
 STALE = 0xDEADBEEF
 """What is in a row before a mask is written to it: all of it must be overwritten."""

@@ -6,16 +6,13 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.ports import free_port
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def _programs() -> Path | None:

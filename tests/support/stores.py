@@ -7,11 +7,14 @@ import json
 import logging
 import os
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import boto3
 from moto.server import ThreadedMotoServer
 
+from constrain.batch.answering import Answerer
 from constrain.batch.files import BatchFiles, check_locations
 from constrain.batch.finishing import Target, errors_beside, finish, target_of
 from constrain.batch.inputs import open_input
@@ -19,12 +22,6 @@ from constrain.batch.locations import locate
 from constrain.batch.prompts import NamedColumns
 from constrain.batch.run import Progress, run
 from tests.support.batch_files import echo, prompts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from constrain.batch.answering import Answerer
 
 BUCKET = "bucket"
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 SECONDS = 60.0
 """Seconds after which a condition is taken to stay false, on however slow a machine."""

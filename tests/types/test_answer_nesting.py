@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -15,10 +16,6 @@ from constrain.cli.program import _answer
 from constrain.language.result import result_type
 from constrain.types.answer_text import MAX_ANSWER_NESTING, read_answer
 from tests.support import for_each
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 
 LISTS: dict[str, Any] = {
     "$ref": "#/$defs/a",

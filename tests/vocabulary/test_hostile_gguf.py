@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import struct
 import tracemalloc
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import constrain
 from tests.support.processor_time import finishes_within
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STRING, ARRAY, UINT32, INT32, UINT8 = 8, 9, 4, 5, 0
 HUGE = 2**64 - 1

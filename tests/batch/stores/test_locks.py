@@ -5,22 +5,19 @@ from __future__ import annotations
 import json
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from constrain.batch.files import BatchFiles
+from constrain.batch.lines import Task
 from constrain.batch.locations import StoreError, locate
 from constrain.batch.stores import locks, parts
+from constrain.generation.completion import Completion
 from tests.support.batch_files import echo
 from tests.support.stores import Job, expected, part_names, values, write_input
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-    from pathlib import Path
-
-    from constrain.batch.lines import Task
-    from constrain.generation.completion import Completion
 
 
 def lock_of(folder: Path) -> Path:

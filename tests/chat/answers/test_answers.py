@@ -5,21 +5,19 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import constrain
 from constrain.chat.answers.choices import Calls, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
+from constrain.chat.families.format import ToolFormat
 from constrain.chat.reading.reader import Event, Reader
 from tests.support import LONG, allowed, for_each
 from tests.support.chat.forms import CHANNELS, ELEMENTS, FORMS, LIST, NAMES, OBJECT, PYTHON, TAGS
 from tests.support.chat.parsed import gathered, read_answer
 from tests.support.chat.walks import MODES, SCHEMA, SCHEMAS, TOOLS, VOCABULARY, assert_calls_hold, walked
-
-if TYPE_CHECKING:
-    from constrain.chat.families.format import ToolFormat
 
 
 def leads(form: ToolFormat, *, calls: bool) -> tuple[bytes, ...]:

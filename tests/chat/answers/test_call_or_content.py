@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from constrain.chat.answers.call_or_content import CallOrContent, offers_both
 from constrain.chat.answers.choices import Calls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families.format import Section, Thinking, ToolFormat
+from constrain.engine.constraint import Matcher
 from constrain.generation.job import Language, Run
 from constrain.generation.planning import prepare
 from constrain.llama.binding import CANDIDATE
@@ -25,11 +27,6 @@ from constrain.llama.decoding.sampler import Sampling
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.support.chat.forms import OBJECT, TAGS
 from tests.support.llama.babbler import babbler
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from constrain.engine.constraint import Matcher
 
 EMPTY = json.dumps({"type": "object"})
 TOOLS = (FunctionCalls("look", EMPTY), FunctionCalls("lock", EMPTY))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,14 +10,11 @@ import constrain
 from constrain.chat.answers.choices import Calls, Reasoning
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.answers.structure import structure_parts
+from constrain.chat.families.format import ToolFormat
 from tests.support import allowed, small_vocabulary
 from tests.support.chat.forms import CHANNELS, TAGS
 from tests.support.chat.parsed import read_answer
 from tests.support.chat.walks import TOOLS
-
-if TYPE_CHECKING:
-    from constrain.chat.families.format import ToolFormat
-
 
 NAMES = ("<tool_call>", "</tool_call>", "<think>", "</think>", "[TOOL_CALLS]", "<|channel|>", "<|message|>", "<|end|>")
 TEXTS = [small_vocabulary(2).token_bytes(token) for token in range(256 + 400)]

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from random import Random
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,15 +15,13 @@ import constrain
 from constrain.chat.answers.choices import Calls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families import forms as families
+from constrain.chat.families.format import ToolFormat
 from constrain.generation.planning import prefill_tokens
 from constrain.language import special
 from tests.support import LONG, allowed, for_each, small_vocabulary
 from tests.support.chat.parsed import read_answer
 from tests.support.chat.walks import MODES, SCHEMA, TOOLS, assert_calls_hold
 from tests.support.judging import require_valid
-
-if TYPE_CHECKING:
-    from constrain.chat.families.format import ToolFormat
 
 WALKS = 50 if LONG else 5
 NAMES = sorted({form.name for form in families.tool_formats().values()})

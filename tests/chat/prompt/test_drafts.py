@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import constrain
 from constrain.chat.families.forms import detect_format
 from constrain.chat.prompt.conversation import DraftWords, conversation_prompt
+from constrain.vocabulary.tokenizer import Tokenizer
 from tests.support.chat.rendering import prompt as rendered
 from tests.support.chat.templates import FAMILIES, template
-
-if TYPE_CHECKING:
-    from constrain.vocabulary.tokenizer import Tokenizer
 
 WORDS = DraftWords("First think.", "Now answer.")
 QUESTION = "Who is Ada?"

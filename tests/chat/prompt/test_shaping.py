@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from constrain.chat.prompt.abilities import TextAndCalls
 from constrain.errors import ModelError
 from tests.support import for_each
-from tests.support.chat.histories import CONVERSATIONS, TOOLS, answer, caller, loop, result, system, user, words
+from tests.support.chat.histories import (
+    CONVERSATIONS,
+    TOOLS,
+    Conversation,
+    answer,
+    caller,
+    loop,
+    result,
+    system,
+    user,
+    words,
+)
 from tests.support.chat.rendering import prompt, shaped_prompt
 from tests.support.chat.templates import FAMILIES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.support.chat.histories import Conversation
 
 
 def prompt_of(template: str, said: Conversation, tools: Sequence[Any] = ()) -> str:

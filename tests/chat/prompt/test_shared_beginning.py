@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import constrain
 from constrain.chat.prompt.conversation import conversation_prompt
 from tests.support import for_each
-
-if TYPE_CHECKING:
-    import constrain
 
 SYSTEM = {"role": "system", "content": "You are a librarian."}
 TURN = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day."}]

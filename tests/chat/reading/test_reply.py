@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,9 @@ from constrain import (
 )
 from constrain.chat.answers.choices import CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
+from constrain.chat.families.format import ToolFormat
 from constrain.chat.prompt.messages import check_messages
+from constrain.chat.reading.events import StreamEvent
 from constrain.chat.reading.incoming import json_text
 from constrain.chat.reading.reply import MAX_SAME_CALLS, ReplyProgress
 from constrain.chat.tools.calls import CustomCall, FunctionCall
@@ -31,12 +34,6 @@ from constrain.language.result import result_type
 from constrain.language.special import mark
 from tests.support import for_each
 from tests.support.chat.forms import ELEMENTS, FENCES, LIST, PYTHON, TAGS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from constrain.chat.families.format import ToolFormat
-    from constrain.chat.reading.events import StreamEvent
 
 
 def get_weather(city: str, days: int = 1) -> str:

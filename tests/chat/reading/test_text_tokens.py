@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from constrain import TextDelta, TokenLogprob, tool
 from constrain.chat.answers.choices import FunctionCalls, Reasoning
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families.format import Thinking, ToolFormat
-from constrain.chat.reading.progress import TextProgress
+from constrain.chat.reading.events import StreamEvent
+from constrain.chat.reading.progress import Progress, TextProgress
 from constrain.chat.reading.reply import ReplyProgress
 from constrain.chat.reading.text_tokens import TextTokens
 from constrain.language.result import result_type
 from constrain.language.special import mark
 from tests.support import for_each
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from constrain.chat.reading.events import StreamEvent
-    from constrain.chat.reading.progress import Progress
 
 TOLD = tuple[str, list[bytes]]
 

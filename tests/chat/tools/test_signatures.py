@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import threading
-from collections.abc import Callable, Iterator  # noqa: TC003 - annotations of tools are evaluated
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum

@@ -8,7 +8,8 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from subprocess import CompletedProcess
+from typing import Any, Literal
 
 import pytest
 
@@ -21,9 +22,6 @@ from constrain.generation.completion import Finished
 from tests.support import for_each
 from tests.support.command_line import Terminal, call
 from tests.support.judging import require_valid
-
-if TYPE_CHECKING:
-    from subprocess import CompletedProcess
 
 pytestmark = pytest.mark.usefixtures("tiny_model")
 

@@ -13,14 +13,12 @@ method:
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import adapter
 import pytest
 from shared import ARGUMENTS, KINDS, PROMPT, SUM, Call, Never, Person
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CHOICES = ("weather", "required", "auto", "none")
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import dspy
 import pytest
 from adapter import connect, weather
 from dspy.utils.exceptions import AdapterParseError
 from shared import PROMPT, QUESTION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Iterable
-from datetime import date, datetime  # noqa: TC003 - pydantic reads the annotations
+from datetime import date, datetime
 from typing import Annotated, Any, Generic, TypeVar
-from uuid import UUID  # noqa: TC003
+from uuid import UUID
 
 import instructor
 import openai

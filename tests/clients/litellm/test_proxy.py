@@ -10,17 +10,15 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
 from openai import BadRequestError, OpenAI
 from pydantic import BaseModel
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PAGE = (Path(os.environ["CONSTRAIN_DOCS"]) / "recipes" / "litellm.md").read_text(encoding="utf-8")
 SECONDS = 180.0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 import openai
 from agents import (
@@ -18,9 +19,6 @@ from agents import (
     set_tracing_disabled,
 )
 from shared import KEY, MODEL, PROMPT, QUESTION, SECONDS, SUM, Call, note, weather
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
 
 T = TypeVar("T")
 

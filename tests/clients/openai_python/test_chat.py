@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import openai
 import pytest
 from adapter import Chat, said
+from openai.types.chat import ChatCompletion
 from shared import MODEL, PROMPT, TOOLS, Person, Weather
-
-if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletion
 
 CHAT = Chat()
 ASKED: Any = {**CHAT.asked, "messages": [said(PROMPT)]}

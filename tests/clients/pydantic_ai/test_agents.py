@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass as plain_dataclass
-from datetime import date, timedelta  # noqa: TC003 - pydantic reads the annotations
+from datetime import date, timedelta
 from enum import Enum
 from typing import Annotated, Any, Literal
 

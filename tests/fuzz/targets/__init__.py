@@ -9,10 +9,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from types import ModuleType
+from types import ModuleType
 
 NAMES = ("schemas", "patterns", "lark", "gguf", "cache", "requests")
 

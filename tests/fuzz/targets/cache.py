@@ -12,21 +12,17 @@ import shutil
 import struct
 import tempfile
 import warnings
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import Any
 
 import constrain
 from constrain import cache as _cache
 from constrain import kernel
 from constrain.engine import remembered
-from tests.fuzz.judge import BrokenPromiseError
+from tests.fuzz.judge import BrokenPromiseError, Meter
 from tests.fuzz.walking import vocabulary
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from random import Random
-
-    from tests.fuzz.judge import Meter
 
 DECLARED: tuple[type[Exception], ...] = (constrain.LimitError,)
 MAX_SIZE = 512

@@ -6,20 +6,16 @@ import functools
 import os
 import struct
 import tempfile
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import Any
 
 import constrain
 from constrain.llama.memory import memory_needed
-from tests.fuzz.judge import BrokenPromiseError
+from tests.fuzz.judge import BrokenPromiseError, Meter
 from tests.fuzz.walking import random_of, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from random import Random
-
-    from tests.fuzz.judge import Meter
 
 DECLARED = (constrain.ModelError, constrain.LimitError)
 MAX_SIZE = 8192

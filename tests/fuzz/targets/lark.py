@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from random import Random
 
 import constrain
 from constrain import grammars
+from tests.fuzz.judge import Meter
 from tests.fuzz.mutation import Texts
 from tests.fuzz.walking import random_of, vocabulary, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from random import Random
-
-    from tests.fuzz.judge import Meter
 
 DECLARED = (constrain.GrammarError, constrain.PatternError, constrain.SchemaError, constrain.LimitError)
 """``SchemaError``: of a schema in ``%json``."""

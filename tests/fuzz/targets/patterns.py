@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from random import Random
 
 import constrain
+from tests.fuzz.judge import Meter
 from tests.fuzz.mutation import Texts
 from tests.fuzz.walking import random_of, vocabulary, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from random import Random
-
-    from tests.fuzz.judge import Meter
 
 DECLARED = (constrain.PatternError, constrain.GrammarError, constrain.LimitError)
 MAX_SIZE = 1024

@@ -15,9 +15,11 @@ import shutil
 import signal
 import tempfile
 import time
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -27,18 +29,12 @@ from constrain.server.app import Application
 from constrain.server.sandbox import session, worker
 from constrain.server.serving.models import Models, ModelSource
 from constrain.server.settings import Settings
-from tests.fuzz.judge import BrokenPromiseError
+from constrain.vocabulary.vocabulary import Vocabulary
+from tests.fuzz.judge import BrokenPromiseError, Meter
 from tests.fuzz.mutation import Trees
 from tests.fuzz.targets import schemas
 from tests.support.chat.templates import template
 from tests.support.server.asking import ask, error_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from random import Random
-
-    from constrain.vocabulary.vocabulary import Vocabulary
-    from tests.fuzz.judge import Meter
 
 DECLARED = (constrain.LimitError,)
 MAX_SIZE = 6000

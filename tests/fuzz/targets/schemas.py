@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Any
 
 import constrain
 from constrain.engine.compiling import compile_any
-from tests.fuzz.judge import BrokenPromiseError
+from tests.fuzz.judge import BrokenPromiseError, Meter
 from tests.fuzz.mutation import Trees
 from tests.fuzz.walking import random_of, vocabulary, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from random import Random
-
-    from tests.fuzz.judge import Meter
 
 DECLARED = (constrain.SchemaError, constrain.PatternError, constrain.GrammarError, constrain.LimitError)
 MAX_SIZE = 4096

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import jsonschema_rs
 import pytest
@@ -15,9 +16,6 @@ from constrain.json_schema.formulas import object_questions
 from constrain.json_schema.formulas.formulas import Decisions
 from constrain.json_schema.formulas.remembered import members
 from tests.support import byte_vocabulary, for_each
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 Schema = dict[str, Any]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import numpy as np
@@ -17,9 +18,6 @@ from constrain.json_schema.formulas.remembered import members as remembered_memb
 from tests.support import LONG
 from tests.support.oracles.schemas.conditions import Conditions
 from tests.support.processor_time import finishes_within
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 BYTES = constrain.Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
 NUMBERS = (17, 40)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
@@ -23,7 +24,7 @@ from constrain.json_schema.numbers.shape import ANY_NUMBER, NumberShape, complem
 from constrain.json_schema.numbers.spellings import MAX_SCIENTIFIC_DIVISOR
 from constrain.json_schema.numbers.spellings import all_spellings as spellings_of
 from constrain.language.grammar import Edge, Grammar, Rule, Terminal
-from constrain.language.tree import NOTHING
+from constrain.language.tree import NOTHING, Expression
 from tests.support import LONG, Tokens, Walker, byte_vocabulary, for_each, small_vocabulary
 from tests.support.json_schema.number_arithmetic import (
     Language,
@@ -35,11 +36,6 @@ from tests.support.json_schema.number_arithmetic import (
     value_of,
 )
 from tests.support.processor_time import finishes_within
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from constrain.language.tree import Expression
 
 SHAPES = 400 if LONG else 12
 _CANONICAL = re.compile(r"(-(?!0(\.0)?$))?(0|[1-9][0-9]*)(\.([0-9]*[1-9]|0))?")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from collections.abc import Callable
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,6 @@ from tests.soundness.values import Values
 from tests.support import LONG, allowed, byte_vocabulary, for_each, small_vocabulary
 from tests.support.judging import validation_error, written
 from tests.support.regex.derivative_matcher import matches
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 WORD = {"type": "string", "minLength": 2, "maxLength": 2}
 PROPERTY = {"properties": {"a": {"type": "integer"}}, "required": ["a"]}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from itertools import product
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jsonschema
 import numpy as np
@@ -14,10 +15,6 @@ import pytest
 import constrain
 from constrain.json_schema.compiler import compile_schema
 from tests.support import byte_vocabulary, for_each
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 END = 256
 """End of generation, after a token for every byte."""

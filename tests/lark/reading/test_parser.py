@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import lark
 import pytest
 
 from constrain.lark.reading.parser import GRAMMAR, make_parser, parser
 from tools.generate_lark_tables import GRAMMARS, is_current
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEXTS = (
     'start: "a"\n',

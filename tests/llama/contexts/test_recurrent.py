@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +15,6 @@ from constrain.generation.planning import prepare
 from constrain.llama.decoding.decode import Decoding
 from tests.support.llama.prompts import prompt_tokens
 from tests.support.llama.recurrent import write_mamba
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PROMPTS = [f"A long prompt of many words about {what}" for what in ("cats", "the sea", "kings", "cats", "c")]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,10 +11,6 @@ import pytest
 import constrain
 from constrain.llama.contexts.batch import Piece
 from constrain.llama.contexts.sequences import Sequences
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture

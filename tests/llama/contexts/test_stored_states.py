@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import constrain
 from constrain.llama.contexts import stored_states
 from tests.support.llama.prompts import prompt_tokens
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SYSTEM = {"role": "system", "content": "You know all the books of the world. " * 8}
 FIRST = "Tell me about the first of the great novels. " * 3

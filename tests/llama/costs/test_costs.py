@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+import constrain
 from constrain.llama.contexts.batch import Piece
 from constrain.llama.contexts.sequences import Sequences
 from constrain.llama.costs import kept
@@ -14,11 +15,6 @@ from constrain.llama.costs.measuring import SIZES, Measured, measure_sequences
 from constrain.llama.costs.table import Costs, estimate
 from constrain.llama.loading import llama_log
 from tests.support import for_each
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import constrain
 
 TABLE = {1: 1.0, 4: 2.0, 8: 6.0}
 COSTS = Costs((1, 2), {}, TABLE, TABLE)

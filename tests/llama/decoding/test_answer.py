@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
 import constrain
 from constrain.language.grammar import GrammarBuilder
+from constrain.llama.binding import Candidates
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.regex.parsing.parser import parse_pattern
 from tests.support.llama.alone import Alone
 from tests.support.pair_merger import PairMerger
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from constrain.llama.binding import Candidates
 
 MERGER = PairMerger(
     b'{}[]":,_0123456789abcdefghijklmnopqrstuvwxyz',

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +17,6 @@ from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
 from tests.support import for_each
 from tests.support.llama.alone import Alone
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 TOKENS = [b"a", b"b", b"ab", b"c", b"abc", b"bbbb", b""]
 EOS = 6

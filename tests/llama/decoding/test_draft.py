@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +18,6 @@ from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.support import for_each
 from tests.support.llama.alone import Alone
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 EOS, SPECIAL = 256, 257
 VOCABULARY = Vocabulary.from_tokens(

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import llama_cpp
 import numpy as np
 import pytest
 
+import constrain
 from constrain.llama.binding import Candidates
 from constrain.llama.decoding.dry import DrySamplers
 from constrain.llama.decoding.ranges import SEEDS, seed_of
 from constrain.llama.decoding.sampler import Chain, Sampling
 from tests.support import for_each
-
-if TYPE_CHECKING:
-    import constrain
 
 N_VOCAB = 50
 N_CTX = 100

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,10 +15,6 @@ from constrain.llama.layouts import check
 from constrain.llama.layouts.check import are_layouts_right, pass_the_check, uses_extra_buffers
 from constrain.llama.layouts.products import Products
 from constrain.llama.loading import llama_log
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import llama_cpp
 import pytest
@@ -18,9 +19,6 @@ from constrain.errors import ModelError
 from constrain.llama import loading
 from constrain.llama.prebuilt import Mismatch, finding
 from constrain.llama.prebuilt.table import FITS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FIT = FITS[0]
 

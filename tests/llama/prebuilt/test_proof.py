@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import llama_cpp
 import pytest
@@ -12,9 +13,6 @@ import pytest
 from constrain.llama.prebuilt import Mismatch, proof
 from constrain.llama.prebuilt.table import Structure
 from tests.support import for_each
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Parameters(ctypes.Structure):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import gguf
 import llama_cpp
@@ -12,9 +12,6 @@ import pytest
 import constrain
 from constrain.llama.prompt_cache.identity import ModelFacts
 from constrain.vocabulary.gguf.files import fingerprint, has_tensor
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def write(path: Path, *, name: str = "a", changed: int | None = None, tensor: str = "two") -> Path:

@@ -6,15 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import constrain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SYSTEM = {"role": "system", "content": "You know all the books of the world, and what they say. " * 8}
 LONG = "The keeper of the lighthouse wrote every evening into a thick book. " * 8

@@ -8,8 +8,9 @@ import shutil
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,10 +19,6 @@ from constrain import private_folders
 from constrain.llama.prompt_cache import files
 from constrain.llama.prompt_cache.prompts import MAX_WAITING_STATES, MIN_KEPT_TOKENS
 from tests.support.llama.kept import keep, prompts_in, restored, tokens_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 TOKENS = tokens_of(300)
 WANTED = np.append(TOKENS, [1, 2, 3]).astype(np.intc)

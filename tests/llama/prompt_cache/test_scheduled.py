@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from constrain.llama.scheduling.scheduler import Scheduler
 from tests.support.llama.kept import prompts_in
 from tests.support.llama.scripted import Scripted, expected, request, run
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy as np
 
 SHARED = [(7 * place * place + place) % 29 for place in range(300)]
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
 import constrain
+from constrain.engine.constraint import Constraint
 from constrain.llama.binding import Candidates
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.sampler import Chain, Sampling
@@ -19,11 +21,6 @@ from constrain.llama.scheduling.request import Request
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.regex.parsing.parser import parse_pattern
 from tests.support.llama.scripted import EOS, N_VOCAB, TOKENS, Scripted, expected, request, run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from constrain.engine.constraint import Constraint
 
 LENGTH = 12
 

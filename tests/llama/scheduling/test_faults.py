@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import mmap
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +19,6 @@ from constrain.llama.scheduling import scheduler as scheduler_module
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.llama.threads import preparing
 from tests.support.llama.scripted import Scripted, expected, request, run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SECONDS = 60.0
 

@@ -6,14 +6,16 @@ import itertools
 import random
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
 import constrain
+from constrain.llama.contexts.batch import Piece
 from constrain.llama.contexts.stored_states import StoredStates
 from constrain.llama.costs.table import ASSUMED
 from constrain.llama.decoding.answer import Answer
@@ -23,11 +25,6 @@ from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.regex.parsing.parser import parse_pattern
 from tests.support.llama.scripted import EOS, N_VOCAB, TOKENS, Scripted, expected, request, run
 from tests.support.waiting import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from constrain.llama.contexts.batch import Piece
 
 
 @pytest.fixture

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import constrain
 from constrain.llama.decoding.answer import Answer
+from constrain.llama.decoding.answer_matcher import AnswerMatcher
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.loading import Llama
@@ -18,12 +21,6 @@ from constrain.llama.speculation.gain import Gain, Kind
 from constrain.llama.speculation.guesses import Lookup, Speculation
 from tests.support import LONG
 from tests.support.llama.alone import Alone
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from constrain.llama.decoding.answer_matcher import AnswerMatcher
 
 TOKENS = [bytes([97 + number]) for number in range(20)] + [b""]
 EOS = 20

@@ -6,7 +6,7 @@ import itertools
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import llama_cpp
 import psutil
@@ -16,9 +16,6 @@ import constrain
 from constrain.llama.threads import openmp, threads
 from constrain.llama.threads.cores import Cores, Linux, Sample, shared_cores
 from tests.support.waiting import wait_until
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Machine:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import constrain
 from constrain.llama.threads import counts
 from constrain.llama.threads.counts import cpu_quota, default_threads
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux tells of cores and control groups")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,9 +19,6 @@ from tests.support.matching import mask_of, require_mask
 from tests.support.oracles.kernel.generator import Case, RandomVocabulary, make_case, make_vocabulary
 from tests.support.oracles.kernel.recognizer import Recognizer
 from tests.support.oracles.search import Oracle
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CASES = int(os.environ.get("CONSTRAIN_ORACLE_CASES", "10000" if LONG else "600"))
 CASES_PER_GRAMMAR = 10  # about: two vocabularies, and a walk of a few tokens with each

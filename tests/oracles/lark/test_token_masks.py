@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from itertools import product
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,13 +17,11 @@ from constrain.lark import Lark
 from tests.oracles.lark.test_lark_masks import SEARCH_LIMIT, verdict, vocabulary_for
 from tests.support import LONG
 from tests.support.matching import mask_of, require_protocol
+from tests.support.oracles.kernel.generator import RandomVocabulary
 from tests.support.oracles.kernel.recognizer import Recognizer
 from tests.support.oracles.lark.generator import make_case
 from tests.support.oracles.lark.reference import Reference
 from tests.support.oracles.search import Oracle
-
-if TYPE_CHECKING:
-    from tests.support.oracles.kernel.generator import RandomVocabulary
 
 SEEDS = range(3_000 if LONG else 50)
 MOST_PREFIXES = 16

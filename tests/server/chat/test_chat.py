@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
 import jsonschema
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
+import constrain
 from constrain.server.app import Application
 from constrain.server.serving.models import Models, ModelSource
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, chat, chunks_of, error_of
-
-if TYPE_CHECKING:
-    import httpx
-
-    import constrain
 
 pytestmark = pytest.mark.slow
 

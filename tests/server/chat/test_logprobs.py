@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from constrain import TokenLogprob
 from constrain.generation.logprobs import logprob_objects
+from constrain.server.app import Application
 from tests.support.server.asking import ask, chat, chunks_of
-
-if TYPE_CHECKING:
-    from constrain.server.app import Application
 
 PERSON = {
     "type": "object",

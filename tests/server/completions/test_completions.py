@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
 import jsonschema
 import pytest
 from openai.types import Completion, CompletionChoice
 
+import constrain
 from constrain.llama.decoding.token_logprob import TokenLogprob
+from constrain.server.app import Application
 from constrain.server.completions.logprobs import TextLogprobs
 from constrain.server.completions.request import CompletionRequest, read_completion_request
 from constrain.server.logs import JsonLines
@@ -18,12 +21,6 @@ from constrain.server.settings import Settings
 from tests.server.chat.test_chat import BOOK, BOOK_FORMAT
 from tests.support import for_each
 from tests.support.server.asking import ask, chunks_of, error_of
-
-if TYPE_CHECKING:
-    import httpx
-
-    import constrain
-    from constrain.server.app import Application
 
 
 def complete(application: Application, **fields: Any) -> httpx.Response:

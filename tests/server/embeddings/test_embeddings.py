@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import numpy as np
+import openai
 import pytest
 from openai.types import CreateEmbeddingResponse
 
+import constrain
 from constrain.server.app import Application
 from constrain.server.settings import Settings
 from tests.support.llama.small import WIDTH
 from tests.support.server.asking import SECONDS, ask, chat, error_of, served_as, serving
 from tests.support.waiting import wait_until
-
-if TYPE_CHECKING:
-    import openai
-
-    import constrain
 
 
 def embed(application: Application, **fields: Any) -> httpx.Response:

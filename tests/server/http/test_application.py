@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import codecs
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,6 @@ from constrain.server.http.auth import read_key, read_keys
 from tests.support import for_each
 from tests.support.server.asking import CHAT, JSON, ask, error_of
 from tests.support.server.asking import idle as application
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_models_are_listed() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
 import pytest
 
 from constrain.server.http.cors import origin_of
@@ -12,10 +13,6 @@ from constrain.server.http.hosts import Hosts, host_of, hosts_for
 from tests.support import for_each
 from tests.support.server.asking import CHAT, JSON, SECONDS, ask, error_of, serving
 from tests.support.server.asking import idle as application
-
-if TYPE_CHECKING:
-    import httpx
-
 
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 

@@ -15,14 +15,17 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import psutil  # type: ignore[import-untyped]
 import pytest
 
+import constrain
 from constrain.errors import LimitError
 from constrain.server.app import Application
 from constrain.server.http import protocol
@@ -39,12 +42,6 @@ from tests.support.server import crash
 from tests.support.server.asking import SECONDS, ask, chat, error_of, served_as, serving
 from tests.support.server.attack import attack, http, send, server
 from tests.support.server.hostile import BODIES, Hostile, no_http
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator
-
-    import constrain
 
 LIMITS = Limits(60.0, 256 << 20)
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
 import pytest
 
+import constrain
+from constrain.server.app import Application
 from constrain.server.http.errors import ApiError
 from constrain.server.llama_server.request import (
     MAX_EXTRA,
@@ -22,13 +25,6 @@ from constrain.server.requests.limits import MAX_STOP_SEQUENCES
 from constrain.server.settings import Settings
 from tests.support import for_each
 from tests.support.server.asking import ask, error_of
-
-if TYPE_CHECKING:
-    import httpx
-
-    import constrain
-    from constrain.server.app import Application
-
 
 PROMPT = "One, two, three,"
 

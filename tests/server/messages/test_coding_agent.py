@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
 
+import constrain
 from constrain import FunctionTool
 from constrain.chat.answers.choices import Calls, FunctionCalls
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.generation.planning import prepare
 from constrain.server.messages.request import read_messages_request
+from constrain.server.requests.question import Question
 from constrain.server.settings import Settings
 from tests.support import LONG
 from tests.support.chat.forms import TAGS
 from tests.support.chat.parsed import read_answer
 from tests.support.chat.walks import walked
 from tests.support.server.messages import body
-
-if TYPE_CHECKING:
-    import constrain
-    from constrain.server.requests.question import Question
 
 TOOLS: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "data" / "coding_tools.json").read_text())
 SCHEMAS = {tool["name"]: tool["input_schema"] for tool in TOOLS}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from constrain.server.http.account import Account
 from constrain.server.messages.conversation import read_conversation
 from tests.support import for_each
-
-if TYPE_CHECKING:
-    from constrain.server.http.account import Account
 
 TEXT = {"type": "text", "text": "Hi"}
 

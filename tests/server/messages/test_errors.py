@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
 import pytest
 
+from constrain.server.app import Application
 from constrain.server.http.errors import ApiError, failure, timed_out, too_busy, unavailable
 from constrain.server.messages.errors import error_object
 from tests.support import for_each
@@ -13,12 +15,6 @@ from tests.support.server import asking
 from tests.support.server.asking import ask, idle
 from tests.support.server.asking import idle as application
 from tests.support.server.messages import COUNT, PATH, VERSION, body, error_of, post
-
-if TYPE_CHECKING:
-    import httpx
-
-    from constrain.server.app import Application
-
 
 PATHS = (PATH, COUNT)
 UNKNOWN = "/v1/messages/batches"

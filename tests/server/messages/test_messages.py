@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -13,10 +15,6 @@ from constrain.server.app import Application
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, served_as
 from tests.support.server.messages import COUNT, body, error_of, joined, message, order_of, post, stream
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

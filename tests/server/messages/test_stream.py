@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,8 @@ from constrain import (
 )
 from constrain.chat.answers.choices import FunctionCalls, Reasoning
 from constrain.chat.answers.language import AnswerLanguage
+from constrain.chat.families.format import ToolFormat
+from constrain.chat.reading.events import StreamEvent
 from constrain.chat.reading.reply import Refusal, ReplyProgress
 from constrain.chat.tools.calls import FunctionCall
 from constrain.generation.completion import Finished
@@ -34,12 +37,6 @@ from constrain.server.messages.stream import MessageWriter
 from tests.support.chat.forms import FORMS
 from tests.support.chat.walks import walked
 from tests.support.server.messages import Event, events_of, joined, order_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from constrain.chat.families.format import ToolFormat
-    from constrain.chat.reading.events import StreamEvent
 
 _PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER = tool_from_json({"type": "function", "name": "weather", "parameters": _PARAMETERS})

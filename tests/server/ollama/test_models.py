@@ -6,10 +6,11 @@ import math
 import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+import constrain
 from constrain.llama.model import default_model_path
 from constrain.server.app import Application
 from constrain.server.config import read_config
@@ -20,9 +21,6 @@ from tests.support import for_each
 from tests.support.llama.small import WIDTH
 from tests.support.server.asking import NoModel, ask, idle
 from tests.support.server.ollama import LINES, THINKING, answer_of, error_of, post
-
-if TYPE_CHECKING:
-    import constrain
 
 KEY = {"Authorization": "Bearer secret"}
 JSON = {"Content-Type": "application/json"}

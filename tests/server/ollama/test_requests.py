@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from constrain.chat.prompt.messages import Call, check_messages
+from constrain.server.http.account import Account
 from constrain.server.http.errors import ApiError
 from constrain.server.ollama.request import OllamaRequest, read_ollama_chat, read_ollama_generate
 from constrain.server.ollama.texts import read_embed, read_old_embeddings
 from constrain.server.settings import Settings
 from tests.support import for_each
 from tests.support.server.ollama import USER
-
-if TYPE_CHECKING:
-    from constrain.server.http.account import Account
 
 CALL = {"function": {"name": "add", "arguments": {"a": 1}}}
 CALLER = {"role": "assistant", "content": "", "tool_calls": [CALL]}

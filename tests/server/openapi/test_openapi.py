@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
+import httpx
 import jsonschema_rs
 import pytest
 from jsonschema import Draft202012Validator
@@ -12,6 +14,7 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 from starlette.routing import Route
 
+from constrain.server.app import Application
 from constrain.server.chat.request import read_chat_request
 from constrain.server.completions.request import read_completion_request
 from constrain.server.embeddings.request import read_embedding_request
@@ -45,14 +48,6 @@ from tests.support import for_each
 from tests.support.server.asking import ask, idle
 from tests.support.server.messages import VERSION
 from tests.support.server.tables import table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    import httpx
-
-    from constrain.server.app import Application
-
 
 MESSAGES = [{"role": "user", "content": "Say hello."}]
 TABLE = table("described_requests")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
 import pytest
 
 import constrain
@@ -14,9 +15,6 @@ from constrain.server.playground.endpoint import API
 from constrain.server.settings import Settings
 from tests.support import LONG
 from tests.support.server.asking import ask, chunks_of, error_of, served_as
-
-if TYPE_CHECKING:
-    import httpx
 
 pytestmark = pytest.mark.slow
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
+from constrain.server.app import Application
 from constrain.server.playground.assets import read_assets
 from constrain.server.playground.exporting import export_run, export_template
 from tests.support.server.asking import ask
-
-if TYPE_CHECKING:
-    from constrain.server.app import Application
 
 MOST_BYTES = 100_000
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from starlette.requests import ClientDisconnect, Request
 
 from constrain.server.http.errors import ApiError, too_busy
 from constrain.server.requests.body import SMALL_BODY, read_body
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LIMIT = 8 * SMALL_BODY
 

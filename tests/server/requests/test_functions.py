@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
+import openai
 import pytest
 from openai.types.chat import ChatCompletionChunk
 
+from constrain.server.app import Application
+from constrain.server.http.account import Account
 from constrain.server.requests.messages import convert_function_calls, read_messages
 from tests.support.server.asking import chat, chunks_of
-
-if TYPE_CHECKING:
-    import openai
-
-    from constrain.server.app import Application
-    from constrain.server.http.account import Account
 
 PARAMETERS = {
     "type": "object",

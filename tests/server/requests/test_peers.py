@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from constrain.server.app import Application
 from tests.structural.styles import written
 from tests.support.server.asking import ask, error_of
 from tests.support.server.tables import table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from constrain.server.app import Application
 
 pytestmark = pytest.mark.slow
 

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+import constrain
 from constrain.chat.reading.events import CallStarted, TextDelta
 from constrain.fields.values import FieldError
 from constrain.llama.decoding.token_logprob import TokenLogprob
+from constrain.server.app import Application
 from constrain.server.requests.question import take_prefill
 from constrain.server.serving.prefill import Prefill
 from tests.support import for_each
 from tests.support.server.asking import ask, chunks_of
 from tests.support.server.response_answers import completion
-
-if TYPE_CHECKING:
-    import constrain
-    from constrain.server.app import Application
 
 USER = [{"role": "user", "content": "Name a colour."}]
 BEGUN = {"role": "assistant", "content": "The colour"}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
 import pytest
 
+from constrain.server.app import Application
 from constrain.server.chat.request import read_chat_request
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.body import parse_body
@@ -15,11 +17,6 @@ from constrain.server.responses.request import read_request
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, error_of
 from tests.support.server.tables import table
-
-if TYPE_CHECKING:
-    import httpx
-
-    from constrain.server.app import Application
 
 pytestmark = pytest.mark.slow
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from constrain.fields.values import FieldError
 from constrain.server.chat.request import ChatRequest, read_chat_request
 from constrain.server.completions.request import read_completion_request
 from constrain.server.embeddings.request import read_embedding_request
+from constrain.server.http.account import Account
 from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.llama_server.request import read_completion, read_infill
 from constrain.server.messages.request import read_messages_request
@@ -23,12 +25,6 @@ from constrain.server.responses.request import read_request
 from constrain.server.settings import Settings
 from tests.support import for_each
 from tests.support.server.tables import require_refused, table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from constrain.server.http.account import Account
-
 
 SETTINGS = Settings()
 MODEL = {"model": "small"}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from openai.types.responses import Response
 
 from constrain.chat.answers.choice import read_choice
 from constrain.server.chat.request import read_chat_request
+from constrain.server.http.account import Account
 from constrain.server.http.errors import ApiError
 from constrain.server.messages.request import read_messages_request
 from constrain.server.ollama.request import read_ollama_chat
@@ -16,11 +18,6 @@ from constrain.server.responses.output import ResponseHead, call_item, unfinishe
 from constrain.server.responses.request import ResponsesRequest, read_request
 from constrain.server.settings import Settings
 from tests.support import for_each
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from constrain.server.http.account import Account
 
 USER = [{"role": "user", "content": "Hello"}]
 PARAMETERS = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from openai.types.responses import ResponseItem
 from pydantic import TypeAdapter
 
 from constrain.chat.prompt.messages import check_messages
+from constrain.server.http.account import Account
 from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.responses.input import add_ids, conversation, read_items
 from constrain.server.responses.output import finished_response
 from tests.support import for_each
 from tests.support.server.response_answers import ANSWERS
-
-if TYPE_CHECKING:
-    from constrain.server.http.account import Account
 
 Item = dict[str, Any]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,6 @@ from constrain.server.http.errors import ApiError
 from constrain.server.responses.memory_store import MemoryStore
 from constrain.server.responses.output import ResponseHead, response_json, unfinished_response
 from constrain.server.responses.request import read_request
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BODY: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "response_request.json").read_text())
 """A request with nearly every field and every kind of item."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from constrain.server.http.account import Account
 from constrain.server.http.errors import ApiError
 from constrain.server.responses.request import ResponsesRequest, read_request
 from tests.support import for_each
 from tests.support.server.response_answers import PERSON, TOOLS
-
-if TYPE_CHECKING:
-    from constrain.server.http.account import Account
 
 FUNCTION, CUSTOM = TOOLS
 OPEN = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a"]}

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
 import pytest
 from openai import BadRequestError, NotFoundError, OpenAI
 
+import constrain
 from constrain.server.app import Application
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, error_of, served_as
 from tests.support.server.response_answers import TOOLS
-
-if TYPE_CHECKING:
-    import httpx
-
-    import constrain
 
 pytestmark = pytest.mark.slow
 

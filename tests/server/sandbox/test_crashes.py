@@ -8,11 +8,13 @@ import json
 import logging
 import os
 import signal
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from constrain.server.app import Application
 from constrain.server.http.errors import ApiError
 from constrain.server.logs import JsonLines, log_config
 from constrain.server.sandbox import compiling, reading
@@ -22,11 +24,6 @@ from constrain.server.sandbox.worker import Limits
 from constrain.server.sandbox.workers import Workers, workers
 from tests.support.server import crash
 from tests.support.server.asking import SECONDS, chat, error_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from constrain.server.app import Application
 
 LIMITS = Limits(SECONDS, 256 << 20)
 

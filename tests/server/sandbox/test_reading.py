@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from constrain.server.chat.request import read_chat_request
 from constrain.server.completions.request import read_completion_request
+from constrain.server.http.account import Account
 from constrain.server.llama_server.request import read_completion
 from constrain.server.messages.request import read_messages_request
 from constrain.server.ollama.request import read_ollama_chat
@@ -16,11 +18,6 @@ from constrain.server.responses.request import read_request
 from constrain.server.sandbox.reading import misspelt_fields, read_again
 from constrain.server.settings import Settings
 from tests.support import for_each
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from constrain.server.http.account import Account
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
 SETTINGS = Settings()

@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import os
 from collections import OrderedDict
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
@@ -30,10 +31,6 @@ from constrain.server.sandbox.session import Session, Turns
 from constrain.server.sandbox.worker import TIME_IS_UP, Done, Ended, Limits
 from constrain.server.sandbox.workers import PATIENCE
 from tests.support import byte_vocabulary, for_each
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 LIMITS = Limits(3.0, 1 << 28)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
+from constrain.generation.job import Run
 from constrain.server.http.errors import ApiError, too_busy
 from constrain.server.http.pace import Pace
 from constrain.server.sandbox.worker import Limits
@@ -18,11 +20,6 @@ from constrain.server.serving.generation import Generator
 from constrain.server.serving.metrics import Metrics
 from constrain.server.serving.models import Models, ModelSource
 from tests.support import for_each
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from constrain.generation.job import Run
 
 MIB = 1 << 20
 

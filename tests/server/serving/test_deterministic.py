@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -14,10 +16,6 @@ from constrain.server.config import read_config
 from constrain.server.serving.model_files import find_models
 from constrain.server.settings import Settings
 from tests.support.server.asking import CHAT, SECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 PROMPTS = ["Say hello.", "Say hello to me, then name a colour.", "Say hello to me, then name a city.", "Count."]
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 5}}, "required": ["a"]}

@@ -6,11 +6,13 @@ import json
 import logging
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
 import jsonschema
 import pytest
 
+import constrain
 from constrain.generation.completion import Completion, Finished, Timings, Usage, limits_object
 from constrain.server.app import Application
 from constrain.server.chat.response import Heading, Shape
@@ -22,11 +24,6 @@ from constrain.server.serving.extension import MAX_WARNINGS, log_warnings
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, chat, chunks_of, error_of, served_as
 from tests.support.server.response_answers import completion
-
-if TYPE_CHECKING:
-    import httpx
-
-    import constrain
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,10 @@ import json
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil  # type: ignore[import-untyped]
@@ -28,10 +30,6 @@ from constrain.server.settings import Settings
 from tests.support import LONG
 from tests.support.judging import validation_error
 from tests.support.server.asking import CHAT, error_of, served_as, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 CLIENTS = 8
 PARALLEL = 4

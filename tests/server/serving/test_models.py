@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Coroutine
+from typing import Any
 
 import httpx
 import pytest
@@ -19,9 +20,6 @@ from constrain.server.serving.models import Models, ModelSource, only_model
 from constrain.server.settings import Settings
 from tests.support import for_each
 from tests.support.server.asking import CHAT, SECONDS, ask, error_of
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
 
 
 class Scripted:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,10 +12,6 @@ import constrain
 from constrain.server.app import Application
 from constrain.server.settings import Settings
 from tests.support.server.asking import CHAT, ask, served_as
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 SYSTEM = "The merger of the firms A and B is planned for the ninth of May, and nobody else may know of it. " * 20
 ASKED: dict[str, dict[str, Any]] = {

@@ -5,22 +5,19 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
 
+import constrain
 from constrain.llama.contexts.sequences import Sequences
 from constrain.server.app import Application
 from constrain.server.http.listening import listen
 from constrain.server.run import Server
 from constrain.server.settings import Settings
 from tests.support.server.asking import CHAT, SECONDS, ask, chat, chunks_of, error_of, served_as, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import constrain
 
 LONGEST = 2000
 LONG = {"type": "object", "properties": {"a": {"type": "string", "maxLength": LONGEST}}, "required": ["a"]}

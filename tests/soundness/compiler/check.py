@@ -17,9 +17,10 @@ import json
 import re
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from constrain.errors import deep_enough
 from tests.soundness.compiler import strings
@@ -27,9 +28,6 @@ from tests.soundness.compiler.acceptor import Acceptor
 from tests.soundness.compiler.spelling import count_orders, orders, spell
 from tests.soundness.compiler.validators import Validators
 from tests.soundness.compiler.values import EXTRA_KEY, Values
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 MAX_VALUES = 4_000
 """Values of one comparison: half of them the smallest, a quarter edited texts, the rest near values that are valid."""

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from itertools import islice, product
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from typing import Any
 
 _PARSER: Any = import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 

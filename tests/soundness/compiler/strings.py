@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain, count, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.soundness.compiler import patterns
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 MOST_PIECES = 10
 """Characters and words of which texts are made; further ones of a source are left out."""

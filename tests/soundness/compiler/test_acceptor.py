@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,6 @@ from constrain.certificates.export import grammar_to_json
 from tests.soundness.compiler.acceptor import Acceptor
 from tests.soundness.compiler.check import _edited
 from tests.support import LONG, byte_vocabulary, maskbench
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 SCHEMAS = 600 if LONG else 40
 EDITS = 60

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 
 class Verdicts(NamedTuple):

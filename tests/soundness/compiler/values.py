@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 from urllib.parse import unquote
 
 from tests.soundness.compiler import patterns
 from tests.soundness.compiler.spelling import spell
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 LONGEST_STRING = 80
 """Characters of a string that is drawn for its length; greater lengths are left out."""

@@ -7,10 +7,8 @@ an equal one in its place: texts are compared in lower case with single blanks, 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import Any
 
 Path = tuple[str | int, ...]
 

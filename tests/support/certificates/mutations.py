@@ -6,9 +6,11 @@ So its masks, completions and lexemes are wrong throughout, and consistent with 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import constrain
 from constrain import kernel
 from constrain.certificates.export import grammar_to_json
 from constrain.engine.scopes import Scopes
@@ -24,11 +26,6 @@ from constrain.language.tree import (
     Repetition,
     Window,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import constrain
 
 
 def plant(constraint: constrain.Constraint, mutate: Callable[[Grammar], Grammar]) -> None:

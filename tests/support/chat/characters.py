@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from constrain.vocabulary.tokenizer import SpecialToken
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _TAGS = """
     <bos> <eos> <|im_start|> <|im_end|> <|endoftext|> <tool_call> </tool_call> <tool_response> </tool_response> <tools>

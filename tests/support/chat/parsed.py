@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from constrain.chat.answers.choices import CustomCalls
+from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.reading.events import ReasoningDelta, RefusalDelta, TextDelta
-from constrain.chat.reading.reader import ArgumentsDelta, CallEnded, CallStarted, InputDelta, Reader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from constrain.chat.answers.language import AnswerLanguage
-    from constrain.chat.reading.reader import Event
+from constrain.chat.reading.reader import ArgumentsDelta, CallEnded, CallStarted, Event, InputDelta, Reader
 
 
 @dataclass(slots=True)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
+from constrain.chat.families.format import ToolFormat
 from constrain.chat.families.forms import detect_format
 from constrain.chat.prompt import conversation
-from constrain.chat.prompt.messages import check_messages
+from constrain.chat.prompt.abilities import Abilities
+from constrain.chat.prompt.messages import Message, check_messages
 from constrain.chat.prompt.shaping import find_shape
 from tests.support.chat.templates import template
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from constrain.chat.families.format import ToolFormat
-    from constrain.chat.prompt.abilities import Abilities
-    from constrain.chat.prompt.messages import Message
 
 NAMES = {"bos_token": "<bos>", "eos_token": "<eos>"}
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import constrain
 from constrain.chat.answers.choices import Calls, CustomCalls, FunctionCalls
+from constrain.chat.answers.language import AnswerLanguage
 from tests.support import Tokens, allowed, small_vocabulary
+from tests.support.chat.parsed import ParsedAnswer
 from tests.support.judging import require_valid
-
-if TYPE_CHECKING:
-    from constrain.chat.answers.language import AnswerLanguage
-    from tests.support.chat.parsed import ParsedAnswer
-
 
 WALKS = 12
 """Walks for each form and mode."""

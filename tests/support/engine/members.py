@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+import constrain
 from constrain import kernel
 from constrain.language import tree
 from constrain.language.grammar import (
@@ -18,9 +18,6 @@ from constrain.language.grammar import (
     GrammarBuilder,
 )
 from tests.support.matching import allowed
-
-if TYPE_CHECKING:
-    import constrain
 
 
 def walk_masks(grammar: kernel.CompiledGrammar, vocabulary: constrain.Vocabulary, seed: int) -> list[bytes]:

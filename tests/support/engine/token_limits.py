@@ -7,16 +7,12 @@ longer read if its text cannot be completed, alone, in the tokens that its limit
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 from constrain import kernel
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from constrain.language.grammar import Grammar, Terminal
+from constrain.language.grammar import Grammar, Terminal
 
 MAX_STATES = 1_000
 

@@ -7,12 +7,10 @@ way than every reserved word. Run as a program, this prints the terminals.
 from __future__ import annotations
 
 import keyword
+from collections.abc import Iterable
 from itertools import groupby
 from string import ascii_letters, digits
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import NamedTuple
 
 
 class Names(NamedTuple):

@@ -5,15 +5,10 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from random import Random
 
-from constrain.json_schema.numbers.shape import NumberShape
-
-if TYPE_CHECKING:
-    from random import Random
-
-    from constrain.json_schema.numbers.shape import Number
-    from constrain.language.tree import Expression
+from constrain.json_schema.numbers.shape import Number, NumberShape
+from constrain.language.tree import Expression
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _STEPS = [Fraction(step) for step in ("1/100", "1/4", "1/2", "1", "3/2", "2", "3", "5/2", "10")]

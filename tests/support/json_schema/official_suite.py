@@ -24,18 +24,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from itertools import islice, permutations, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
 import constrain
 from tests.support import byte_vocabulary, canonical, data_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 RATCHET = Path(__file__).parents[2] / "data" / "json_schema_test_suite.json"
 OPTIONAL_RATCHET = RATCHET.with_name("json_schema_test_suite_optional.json")

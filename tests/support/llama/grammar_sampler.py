@@ -5,7 +5,7 @@ from __future__ import annotations
 import llama_cpp
 import numpy as np
 
-import constrain  # noqa: TC001 - a class of it is used below
+import constrain
 
 
 class LlamaMatcher:

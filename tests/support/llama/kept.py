@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from constrain.llama.prompt_cache.prompts import PROMPT_CACHE_BYTES, ContextPrompts, PromptCache
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 IDENTITY = b"a model, a context and a build".ljust(32)
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import constrain
 from constrain.chat.prompt.conversation import conversation_prompt, format_of
-
-if TYPE_CHECKING:
-    import constrain
-    from constrain.chat.prompt.messages import Prompt
+from constrain.chat.prompt.messages import Prompt
 
 
 def prompt_tokens(model: constrain.Model, prompt: Prompt, *, shown: str = "", constrained: bool = False) -> list[int]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import gguf
 import numpy as np
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WIDTH, INNER, STATE, RANK, KERNEL, LAYERS = 64, 128, 16, 8, 4, 2
 TOKENS = [b"<s>", b"</s>", *(bytes([byte]) for byte in range(256))]

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import threading
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 import constrain
-from constrain.llama.contexts.batch import FORCED_TOGETHER
+from constrain.llama.contexts.batch import FORCED_TOGETHER, Piece
 from constrain.llama.costs.table import ASSUMED, estimate
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.scheduling.request import Request
-
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Sequence
-
-    from constrain.llama.contexts.batch import Piece
-    from constrain.llama.scheduling.scheduler import Scheduler
-
+from constrain.llama.scheduling.scheduler import Scheduler
 
 N_VOCAB = 32
 EOS = 31

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from constrain.llama.loading import load_vocabulary
 from constrain.llama.model import default_model_path
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WIDTH, INNER, HEADS = 32, 32, 1
 

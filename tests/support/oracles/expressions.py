@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
+from constrain.language import tree
 from tests.support.regex.derivative_matcher import _EMPTY, _NOTHING, Node, _Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from constrain.language import tree
 
 NOTHING, EMPTY = _NOTHING, _EMPTY
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Hashable
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
+from typing import Any, Protocol
 
 SEARCH_LIMIT = 1_000
 """States looked at for one completion. Completions in the tests' grammars take a few bytes, and the search knows the

@@ -10,10 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from random import Random
+from random import Random
 
 ALPHABET = "abkszABKSZ019_-.,~&[^ \t\n\r\u00a0\u2028\u200déÉßẞſ\u212aαΑσςΣжЖ٣ⅷ日中\u0301½😀"
 

@@ -6,21 +6,18 @@ import asyncio
 import contextlib
 import json
 import threading
+from collections.abc import Iterator
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 
+import constrain
 from constrain.server.app import Application
 from constrain.server.http.listening import listen
 from constrain.server.run import Server
 from constrain.server.serving.models import Models, ModelSource
 from constrain.server.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import constrain
 
 SECONDS = 240.0
 """Longer than anything here takes, on however slow a machine."""

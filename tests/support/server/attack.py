@@ -15,21 +15,17 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import psutil  # type: ignore[import-untyped]
 
-from tests.support.server.hostile import CHAT, MODEL, hostile_requests
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.support.server.hostile import Hostile
+from tests.support.server.hostile import CHAT, MODEL, Hostile, hostile_requests
 
 PATIENCE = 60.0
 

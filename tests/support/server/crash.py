@@ -5,12 +5,10 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from constrain.server.sandbox import worker
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def end_by(number: int, *_: Any) -> None:

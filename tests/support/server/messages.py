@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
+
+from constrain.server.app import Application
 from tests.support.server.asking import ask
-
-if TYPE_CHECKING:
-    import httpx
-
-    from constrain.server.app import Application
 
 PATH = "/v1/messages"
 COUNT = "/v1/messages/count_tokens"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
+
+from constrain.server.app import Application
 from tests.support.server.asking import ask
-
-if TYPE_CHECKING:
-    import httpx
-
-    from constrain.server.app import Application
 
 _TURNS = "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
 _BEGIN = "{% if add_generation_prompt %}<|im_start|>assistant\n"

@@ -8,14 +8,11 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tests.support.server.asking import SECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from constrain import (
     ArgumentsDelta,
@@ -17,13 +17,11 @@ from constrain import (
     Usage,
     tool_from_json,
 )
+from constrain.chat.reading.events import StreamEvent
 from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import CustomCall, FunctionCall
 from constrain.server.responses.output import ResponseHead
 from constrain.server.responses.request import read_request
-
-if TYPE_CHECKING:
-    from constrain.chat.reading.events import StreamEvent
 
 TOOLS = [
     {

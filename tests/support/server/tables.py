@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     tomllib = pytest.importorskip("tomli")
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def table(name: str) -> dict[str, list[dict[str, Any]]]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import constrain
 from tests.support.tokenizers_made import EXACT_PIECES, sentence_pieces
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 sentencepiece = pytest.importorskip("sentencepiece")
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import constrain
 from constrain.vocabulary.libraries.checks import TEXTS
 from tests.support.tokenizers_made import BYTE_TOKENS, byte_fallback, byte_level, unigram, untrained
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 tokenizers = pytest.importorskip("tokenizers")
 from tokenizers import decoders, models, normalizers, pre_tokenizers  # noqa: E402

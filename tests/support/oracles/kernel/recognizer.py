@@ -12,15 +12,13 @@ terminals of edges that lie on some way to the end of the text, memory aside.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from constrain.language.grammar import COUNTER_UNBOUNDED, EPSILON, TEXT_SET, VALUE_SET, Action, Edge, Grammar, Rule
 from tests.support.oracles import expressions as rx
 from tests.support.oracles.kernel import values
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Item(NamedTuple):

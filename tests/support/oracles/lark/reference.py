@@ -10,17 +10,25 @@ behind it: what may be read as the one or the other is read as both.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tests.support.oracles import expressions as rx
-from tests.support.oracles.lark.syntax import Alias, Alt, Chars, Lexeme, Name, Pattern, Rep, Seq, Text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tests.support.oracles.lark.syntax import LarkGrammar, Node
+from tests.support.oracles.lark.syntax import (
+    Alias,
+    Alt,
+    Chars,
+    LarkGrammar,
+    Lexeme,
+    Name,
+    Node,
+    Pattern,
+    Rep,
+    Seq,
+    Text,
+)
 
 ENDLESS = float("inf")
 

@@ -5,14 +5,11 @@ Nothing here is merged or bounded: ``expanded`` makes a rule of each pair of a r
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from random import Random
 
 from tests.support.oracles.lark.syntax import Alias, Alt, If, LarkGrammar, Name, Node, Rep, Seq, Valued
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from random import Random
 
 VALUES = ("number", "_", "set_bit", "clear_bit", "bit_and", "bit_or", "incr", "decr")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")

@@ -10,17 +10,15 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from collections.abc import Callable
 from itertools import combinations, product
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema_rs
 
 from tests.support.oracles.schemas.cases import Case, compare
 from tests.support.oracles.schemas.generator import Universe, spellings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 VALUES: tuple[Any, ...] = (
     True,

@@ -7,12 +7,10 @@ valid texts can be listed, and it names all keys first, so that they come in its
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from itertools import combinations, permutations, product
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from random import Random
+from random import Random
+from typing import Any, NamedTuple
 
 DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema"
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
