@@ -57,7 +57,7 @@ CASES: dict[tuple[str, str], list[tuple[dict[str, list[Any]], str]]] = {
     ("Vocabulary", "marked_bytes"): [({"token_id": NOT_INTEGERS}, "token_id must be an integer")],
     ("Vocabulary", "token_bytes"): [({"token_id": NOT_INTEGERS}, "token_id must be an integer")],
     ("LogitsProcessor", "__call__"): [
-        ({"input_ids": [[1]], "scores": [[1] * 300, [True] * 300]}, "scores are [a-z0-9]+; they must be floats"),
+        ({"input_ids": [[1]], "scores": [[1] * 300, [True] * 300]}, "scores are [a-z0-9]+; they must be floats")
     ],
 }
 

@@ -180,14 +180,7 @@ def test_a_source_that_is_not_understood_is_told() -> None:
         grammar_of_source({"kind": "lark", "text": nested})
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"thinking": True},
-        {"tools": [TOOL], "tool_choice": "none"},
-    ],
-)
+@pytest.mark.parametrize("options", [{}, {"thinking": True}, {"tools": [TOOL], "tool_choice": "none"}])
 def test_free_text_has_no_certificate(model: constrain.Model, options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="certificate needs a schema, a grammar or tools"):
         answered(model, **options)

@@ -110,13 +110,7 @@ def test_each_vote_has_a_draft_of_its_own(model: constrain.Model) -> None:
 @pytest.mark.parametrize("choice", ["auto", double, ["double", "halve"]])
 def test_tools_keep_their_choice(choice: Any, model: constrain.Model) -> None:
     completion = constrain.complete(
-        model,
-        "What is 21 doubled?",
-        tools=[double, halve],
-        tool_choice=choice,
-        draft=16,
-        temperature=0,
-        max_tokens=120,
+        model, "What is 21 doubled?", tools=[double, halve], tool_choice=choice, draft=16, temperature=0, max_tokens=120
     )
     reply = completion.value
     assert isinstance(reply, constrain.Reply)

@@ -67,10 +67,7 @@ def test_arguments_of_calls_are_read_too(model: constrain.Model) -> None:
     (call,) = plain[-1].completion.value
     assert any(isinstance(event, ArgumentsDelta) for event in plain)
     assert found[-1].kind == "complete"
-    assert (found[-1].value.city, found[-1].value.days) == (
-        call.arguments["city"],
-        call.arguments["days"],
-    )
+    assert (found[-1].value.city, found[-1].value.days) == (call.arguments["city"], call.arguments["days"])
 
 
 @pytest.mark.parametrize("schema", [None, constrain.Regex("[a-z]+")])

@@ -59,10 +59,7 @@ def least(_: Chain, candidates: Any, count: int, __: Any) -> int:
 
 @pytest.mark.parametrize(
     ("sampler", "said"),
-    [
-        (outside, "the matcher refused the token"),
-        (least, "the mask allows .* and the less likely .* llama.cpp chose"),
-    ],
+    [(outside, "the matcher refused the token"), (least, "the mask allows .* and the less likely .* llama.cpp chose")],
 )
 def test_a_sampler_that_ignores_its_mask_is_found(
     model: constrain.Model, sampler: Callable[..., int], said: str, monkeypatch: pytest.MonkeyPatch

@@ -112,9 +112,7 @@ def require_valid(texts: list[str]) -> None:
     assert len(texts) % len(SCHEMAS) == 0
     for place, text in enumerate(texts):
         jsonschema.validate(
-            json.loads(text),
-            SCHEMAS[place * len(SCHEMAS) // len(texts)],
-            format_checker=jsonschema.FormatChecker(),
+            json.loads(text), SCHEMAS[place * len(SCHEMAS) // len(texts)], format_checker=jsonschema.FormatChecker()
         )
 
 
@@ -186,9 +184,7 @@ def test_every_answer_is_complete_within_max_new_tokens(
         require_valid(answers(tokenizer, inputs, found))
 
 
-def test_a_limit_that_is_too_small_is_named_before_the_first_token(
-    constraints: list[constrain.Constraint],
-) -> None:
+def test_a_limit_that_is_too_small_is_named_before_the_first_token(constraints: list[constrain.Constraint]) -> None:
     with pytest.raises(constrain.BudgetError):
         logits_processor(constraints, max_new_tokens=2)
 

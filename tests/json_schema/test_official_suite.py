@@ -26,12 +26,7 @@ from tests.support.json_schema.official_suite import (
     suite_folder,
 )
 
-WIDEST: dict[str, Any] = {
-    "whitespace": "any",
-    "property_order": "any",
-    "formats": "annotation",
-    "numbers": "any",
-}
+WIDEST: dict[str, Any] = {"whitespace": "any", "property_order": "any", "formats": "annotation", "numbers": "any"}
 
 READ_AS_2020_12 = {("ref", "ref overrides any sibling keywords", "ref valid, maxItems ignored")}
 """Up to draft 7, what stands beside ``$ref`` is ignored; a schema without ``$schema`` is one of draft 2020-12."""

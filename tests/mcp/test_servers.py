@@ -71,10 +71,7 @@ def test_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         "c": {"url": "http://d/${TOKEN}", "headers": {"F": "Bearer ${TOKEN}"}},
     }
     servers = read_servers([{"mcpServers": entries}], {"G": "h", "E": "i"})
-    assert servers == {
-        "a": Command("b", ("-t",), {"G": "h", "E": "t"}),
-        "c": Address("http://d/t", {"F": "Bearer t"}),
-    }
+    assert servers == {"a": Command("b", ("-t",), {"G": "h", "E": "t"}), "c": Address("http://d/t", {"F": "Bearer t"})}
     with pytest.raises(ToolError, match="the environment variable NOWHERE is not set") as error:
         read_servers([{"mcpServers": {"a": {"command": "b", "args": ["${NOWHERE}"]}}}], {})
     assert error.value.pointer == "/mcpServers/a/args/0"

@@ -107,12 +107,7 @@ def test_equal_schemas_with_other_sources_are_compiled_anew() -> None:
 
 MISTAKES: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     ({"type": "string", "x-quote": True}, {}, SchemaError, "at /x-quote: there is no source 'prompt'"),
-    (
-        {"properties": {"a": {"x-quote": "b"}}},
-        {"c": ""},
-        SchemaError,
-        "at /properties/a/x-quote: .*; there are .c",
-    ),
+    ({"properties": {"a": {"x-quote": "b"}}}, {"c": ""}, SchemaError, "at /properties/a/x-quote: .*; there are .c"),
     ({"type": "integer", "x-quote": "it"}, {"it": "a"}, SchemaError, "at /x-quote: x-quote is about strings"),
     ({"x-quote": 3}, {"it": "a"}, SchemaError, "must be true, the name of a source"),
     ({"x-quote": {"min": 3}}, {"it": "a"}, SchemaError, "has no option 'min'"),

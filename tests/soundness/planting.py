@@ -11,10 +11,7 @@ from tests.support.matching import allowed_tokens
 
 END, ONE, TWO = 256, 257, 258
 VOCABULARY = constrain.Vocabulary.from_tokens(
-    [bytes([byte]) for byte in range(256)] + [b""] * 3,
-    eos=[END],
-    special={ONE: "<|one|>", TWO: "<|two|>"},
-    encode=list,
+    [bytes([byte]) for byte in range(256)] + [b""] * 3, eos=[END], special={ONE: "<|one|>", TWO: "<|two|>"}, encode=list
 )
 
 

@@ -386,9 +386,7 @@ FAMILIES: dict[str, Family] = {
         (("property_order", "any"),),
     ),
     "properties in any order": Family(
-        lambda n: {"properties": _named("p", n, lambda _: {"type": "integer"})},
-        10_000,
-        (("property_order", "any"),),
+        lambda n: {"properties": _named("p", n, lambda _: {"type": "integer"})}, 10_000, (("property_order", "any"),)
     ),
     "required and undeclared": Family(lambda n: {"type": "object", "required": _each(n, "p{}".format)}, 20_000),
     "properties and a minimum": Family(

@@ -17,10 +17,7 @@ from constrain.language.result import result_type
 from constrain.types.answer_text import MAX_ANSWER_NESTING, read_answer
 from tests.support import for_each
 
-LISTS: dict[str, Any] = {
-    "$ref": "#/$defs/a",
-    "$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}},
-}
+LISTS: dict[str, Any] = {"$ref": "#/$defs/a", "$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}}}
 TOO_DEEP = MAX_ANSWER_NESTING + 1
 TOOL = tool_from_json({"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}})
 

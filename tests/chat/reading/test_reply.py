@@ -261,10 +261,7 @@ IN_ELEMENTS = (
     "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n<parameter=days>\n2\n</parameter>\n"
     "</function>\n</tool_call>"
 )
-STYLES = {
-    "python": (PYTHON, '[get_weather(city="Paris", days=2)]'),
-    "elements": (ELEMENTS, IN_ELEMENTS),
-}
+STYLES = {"python": (PYTHON, '[get_weather(city="Paris", days=2)]'), "elements": (ELEMENTS, IN_ELEMENTS)}
 
 
 @pytest.mark.parametrize(("form", "text"), STYLES.values(), ids=STYLES)

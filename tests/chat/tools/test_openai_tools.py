@@ -198,10 +198,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"type": "custom", "name": "a", "format": {"type": "grammar", "grammar": {}}}, "/format/grammar/syntax"),
     ({"type": "custom", "name": "a", "format": {"type": "grammar", "syntax": "lark"}}, "/format/definition"),
     ({"type": "custom", "name": "a", "format": {"type": "grammar", "syntax": "x", "definition": ""}}, "/format/syntax"),
-    (
-        {"type": "custom", "name": "a", "format": {**PATTERN, "dialect": "perl"}},
-        "/format/dialect",
-    ),
+    ({"type": "custom", "name": "a", "format": {**PATTERN, "dialect": "perl"}}, "/format/dialect"),
 ]
 
 

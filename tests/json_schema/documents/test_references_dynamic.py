@@ -45,11 +45,7 @@ def test_one_schema_means_different_things_on_different_ways() -> None:
 
 
 def test_an_anchor_of_the_lexical_surroundings_counts() -> None:
-    schema = {
-        "$id": "http://e.x/root",
-        "properties": {"list": {**LIST}},
-        "$defs": {"s": {**ITEMS, **STRING}},
-    }
+    schema = {"$id": "http://e.x/root", "properties": {"list": {**LIST}}, "$defs": {"s": {**ITEMS, **STRING}}}
     check(schema, [{"list": ["a"]}], [{"list": [1]}])
 
 

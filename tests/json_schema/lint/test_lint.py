@@ -222,10 +222,7 @@ DEAD = {
             "anyOf": [NULL, {"$ref": "#/$defs/a"}],
             "$defs": {"a": {**object_of(a={"$ref": "#/$defs/a"}), "required": ["a"]}},
         },
-        [
-            ("unsatisfiable-branch", "/anyOf/1"),
-            ("unsatisfiable-definition", "/$defs/a"),
-        ],
+        [("unsatisfiable-branch", "/anyOf/1"), ("unsatisfiable-definition", "/$defs/a")],
     ),
 }
 

@@ -37,10 +37,7 @@ def within(schema: Any) -> dict[str, Any]:
 
 STRUCTURAL: dict[str, tuple[Any, list[tuple[str, str]]]] = {
     "nothing wrong": (closed(a=TEXT), []),
-    "open": (
-        {"type": "object", "properties": {"a": TEXT}, "required": ["a"]},
-        [("", f"In context=(), {CLOSED}")],
-    ),
+    "open": ({"type": "object", "properties": {"a": TEXT}, "required": ["a"]}, [("", f"In context=(), {CLOSED}")]),
     "open on purpose": (
         within({**closed(), "additionalProperties": True}),
         [("/properties/a/additionalProperties", f"In context=('properties', 'a'), {CLOSED}")],
@@ -122,18 +119,10 @@ STRUCTURAL: dict[str, tuple[Any, list[tuple[str, str]]]] = {
         [("/properties/a", "In context=('properties', 'a'), 'string' is not of type 'object', 'boolean'.")],
     ),
     "in nested places": (
-        closed(
-            **{
-                "x/y": {"anyOf": [TEXT, {"type": "array", "items": {"properties": {}}}]},
-                "z": {"$ref": "#/$defs/d"},
-            }
-        )
+        closed(**{"x/y": {"anyOf": [TEXT, {"type": "array", "items": {"properties": {}}}]}, "z": {"$ref": "#/$defs/d"}})
         | {"$defs": {"d": {"type": ["object", "null"]}}},
         [
-            (
-                "/properties/x~1y/anyOf/1/items",
-                f"In context=('properties', 'x/y', 'anyOf', '1', 'items'), {CLOSED}",
-            ),
+            ("/properties/x~1y/anyOf/1/items", f"In context=('properties', 'x/y', 'anyOf', '1', 'items'), {CLOSED}"),
             ("/$defs/d", f"In context=('$defs', 'd'), {CLOSED}"),
         ],
     ),

@@ -50,12 +50,7 @@ def different(values: Iterable[object]) -> list[object]:
     return list({identity(value): value for value in values}.values())
 
 
-def arrays(
-    prefix: Sequence[Sequence[object]],
-    rest: Sequence[object],
-    least: int,
-    most: int,
-) -> list[list[object]]:
+def arrays(prefix: Sequence[Sequence[object]], rest: Sequence[object], least: int, most: int) -> list[list[object]]:
     """All arrays of (different) items: item *i* is one of ``prefix[i]``, those after it of ``rest``."""
     found: list[list[object]] = []
     begun: list[list[object]] = [[]]
@@ -80,12 +75,7 @@ def unique(items: dict[str, object] | bool, **keywords: object) -> dict[str, obj
 
 
 def closed(**properties: dict[str, object]) -> dict[str, object]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 BOTH = [True, False]
@@ -121,8 +111,7 @@ CASES = {
         arrays([["1", "2", "3"], ["1", "2"], ["1", "2"]], [], 3, 3),
     ),
     "the last position may be out of reach": Case(
-        unique(False, prefixItems=[enum("1", "2", "3"), enum("1")]),
-        arrays([["1", "2", "3"], ["1"]], [], 0, 2),
+        unique(False, prefixItems=[enum("1", "2", "3"), enum("1")]), arrays([["1", "2", "3"], ["1"]], [], 0, 2)
     ),
     "prefix and rest compete": Case(
         unique(enum("a", "b", "z"), prefixItems=[enum("a", "b", "c"), enum("a", "x")]),

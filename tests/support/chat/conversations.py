@@ -26,11 +26,7 @@ TWO_CALLS: list[dict[str, Any]] = [
         "role": "assistant",
         "content": None,
         "tool_calls": [
-            {
-                "id": "call0paris",
-                "type": "function",
-                "function": {"name": "weather", "arguments": '{"city": "Paris"}'},
-            },
+            {"id": "call0paris", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Paris"}'}},
             {
                 "id": "call1rome",
                 "type": "function",

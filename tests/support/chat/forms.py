@@ -65,13 +65,7 @@ PYTHON = ToolFormat(
 )
 """A list of calls as Python has them."""
 
-NAMES = ToolFormat(
-    "names",
-    call="$name$arguments",
-    custom_call="$name: $json_input",
-    opening=">>>",
-    between=">>>",
-)
+NAMES = ToolFormat("names", call="$name$arguments", custom_call="$name: $json_input", opening=">>>", between=">>>")
 """Values directly behind names."""
 
 CHANNELS = ToolFormat(

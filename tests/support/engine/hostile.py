@@ -25,11 +25,7 @@ HOSTILE: dict[str, dict[str, Any]] = {
         "minLength": 10,
         "maxLength": 20,
     },
-    "patterns at once": {
-        "type": "string",
-        "allOf": [{"pattern": letter} for letter in LETTERS[:6]],
-        "maxLength": 30,
-    },
+    "patterns at once": {"type": "string", "allOf": [{"pattern": letter} for letter in LETTERS[:6]], "maxLength": 30},
     "exactly one of many patterns": {"oneOf": [{"type": "string", "pattern": letter} for letter in LETTERS[:16]]},
     "negated patterns of keys": {
         "type": "object",

@@ -9,14 +9,7 @@ import numpy as np
 import constrain
 from constrain import kernel
 from constrain.language import tree
-from constrain.language.grammar import (
-    TEXT_SET,
-    Action,
-    Condition,
-    Edge,
-    Grammar,
-    GrammarBuilder,
-)
+from constrain.language.grammar import TEXT_SET, Action, Condition, Edge, Grammar, GrammarBuilder
 from tests.support.matching import allowed
 
 

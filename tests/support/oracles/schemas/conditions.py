@@ -53,10 +53,7 @@ class Conditions:
             lambda: {"dependentRequired": {key: self.some(2) for key in self.some(2)}},
         ]
         if self.sizes:
-            kinds += [
-                lambda: {"minProperties": rng.randint(1, 4)},
-                lambda: {"maxProperties": rng.randint(1, 4)},
-            ]
+            kinds += [lambda: {"minProperties": rng.randint(1, 4)}, lambda: {"maxProperties": rng.randint(1, 4)}]
         if self.undeclared:
             kinds += [
                 lambda: {"patternProperties": {"^[xy]$": rng.choice(VALUES)}},
@@ -94,11 +91,7 @@ def make_case(seed: int) -> Case:
     conditions = Conditions(rng, keys, undeclared=undeclared, sizes=rng.random() < 0.4)
     schema = conditions.schema(rng.randint(1, 3))
     values = {"enum": [0, 1]}
-    bound: dict[str, Any] = {
-        "type": "object",
-        "properties": dict.fromkeys(keys, values),
-        "additionalProperties": False,
-    }
+    bound: dict[str, Any] = {"type": "object", "properties": dict.fromkeys(keys, values), "additionalProperties": False}
     names = list(keys)
     if undeclared:
         more = rng.choice(("x", "xy"))
