@@ -14,7 +14,7 @@ import constrain
 from constrain import Lark, Regex, choice, grammars, repeat, sequence, text
 from constrain.composition.nodes import MAX_COMPOSITION_NESTING, MAX_PARTS
 from constrain.composition.ways import MAX_WAYS
-from tests.support import LONG, byte_vocabulary, maskbench_that_compiles
+from tests.support import LONG, byte_vocabulary, for_each, maskbench_that_compiles
 
 SOFT_TOKENS = 16
 """The last tokens of a budget, in which masks leave out what would begin something new."""
@@ -65,7 +65,7 @@ def compiled(part: object) -> constrain.Constraint:
     return constrain.compile(part, byte_vocabulary())
 
 
-@pytest.mark.parametrize(("composition", "accepted", "rejected"), TABLE, ids=[str(row[0])[:60] for row in TABLE])
+@for_each("composition, accepted, rejected", TABLE)
 def test_texts_are_accepted_and_rejected(composition: object, accepted: list[str], rejected: list[str]) -> None:
     constraint = compiled(composition)
     assert [text for text in accepted if not constraint.accepts(text)] == []
@@ -128,7 +128,7 @@ def test_regular_compositions_are_plain_concatenation() -> None:
                 assert constraint.accepts(each) == bool(re.fullmatch(pattern, each)), (composition, pattern, each)
 
 
-@pytest.mark.parametrize("until", ["a", "aa", "ab", "aba", "abab", "aab", "abba"])
+@for_each("until", ["a", "aa", "ab", "aba", "abab", "aab", "abba"])
 def test_a_delimiter_is_found_where_it_is_first(until: str) -> None:
     free, ended = compiled(text(until=until)), compiled(sequence(text(until=until), until))
     for length in range(9):
@@ -202,7 +202,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each("kind", KINDS)
 def test_every_kind_of_part_stands_in_every_other(kind: str) -> None:
     def put(form: str, part: object, text: str) -> tuple[object, str]:
         return {
@@ -219,8 +219,8 @@ def test_every_kind_of_part_stands_in_every_other(kind: str) -> None:
         assert not constraint.accepts(each + "?"), (inner, outer)
 
 
-@pytest.mark.parametrize(
-    ("composition", "written"),
+@for_each(
+    "composition, written",
     [
         (sequence({"type": "integer"}, Regex("[0-9]+")), ['{"type": "integer"}', "Regex('[0-9]+')"]),
         (sequence(SUM, Regex("[0-9]")), ["Lark(", "Regex('[0-9]')"]),
@@ -252,15 +252,15 @@ def test_errors_of_parts_say_where_they_are() -> None:
         compiled(choice("a", Regex("[a&&b]")))
 
 
-@pytest.mark.parametrize("part", [None, 3, 1.5, b"a", ["a"], ("a", "b"), object()])
+@for_each("part", [None, 3, 1.5, b"a", ["a"], ("a", "b"), object()])
 def test_a_value_that_is_no_part_is_refused_at_once(part: object) -> None:
     for make in (sequence, choice, repeat):
         with pytest.raises(TypeError, match="cannot be composed"):
             make(part)
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
+@for_each(
+    "make, error, message",
     [
         (choice, ValueError, "at least one part"),
         (lambda: repeat("a", 2, 1), ValueError, "1 is less than 2"),

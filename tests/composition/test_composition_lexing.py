@@ -10,7 +10,7 @@ import pytest
 
 import constrain
 from constrain import Lark, Regex, choice, grammars, repeat, sequence
-from tests.support import LONG, byte_vocabulary, maskbench_that_compiles
+from tests.support import LONG, byte_vocabulary, for_each, maskbench_that_compiles
 
 WORDS = Lark('start: W+\nW: /[a-z]+/\n%ignore " "')
 SUM = Lark('start: N ("+" N)*\nN: /[0-9]+/')
@@ -60,7 +60,7 @@ def compiled(part: object) -> constrain.Constraint:
     return constrain.compile(part, byte_vocabulary())
 
 
-@pytest.mark.parametrize("name", ACCEPTED)
+@for_each("name", ACCEPTED)
 def test_schemas_may_stand_beside_grammars(name: str) -> None:
     composition, accepted, rejected = ACCEPTED[name]
     constraint = compiled(composition)
@@ -78,7 +78,7 @@ REFUSED: dict[str, object] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@for_each("name", REFUSED)
 def test_text_that_a_value_would_read_on_into_is_refused(name: str) -> None:
     with pytest.raises(constrain.GrammarError, match="For example, "):
         compiled(REFUSED[name])

@@ -12,6 +12,7 @@ import constrain
 from tests.exporting.test_schemas import RECURSIVE, SCHEMAS, closed, texts
 from tests.exporting.test_sources import RECURSIVE as RECURSIVE_LARK
 from tests.lark.test_llguidance import accepts
+from tests.support import for_each
 from tests.support.exporting import changed, compiled, walked
 
 
@@ -36,7 +37,7 @@ def test_llguidance_reads_exported_schemas(name: str) -> None:
     require_same(original, constrain.export(schema, "lark"), (*texts(schema)[::9], *walks(original, name)))
 
 
-@pytest.mark.parametrize("name", RECURSIVE_LARK)
+@for_each("name", RECURSIVE_LARK)
 def test_llguidance_reads_exported_grammars(name: str) -> None:
     original = compiled(constrain.Lark(RECURSIVE_LARK[name]))
     require_same(original, original.export("lark"), ("", "1+2", "xyxy", "dcb", *walks(original, name)))

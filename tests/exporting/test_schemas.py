@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 import constrain
 from constrain.engine.compiling import grammar_of
-from tests.support import LONG
+from tests.support import LONG, for_each
 from tests.support.exporting import TARGETS, compiled, read_back, require_same
 
 WALKS = 60 if LONG else 3
@@ -117,8 +117,8 @@ def test_a_schema_read_back_has_the_same_texts(name: str, target: Any) -> None:
     require_same(closed(schema), back, Random(name), WALKS, texts(schema))
 
 
-@pytest.mark.parametrize("target", ["gbnf", "lark"])
-@pytest.mark.parametrize("name", RECURSIVE)
+@for_each("target", ["gbnf", "lark"])
+@for_each("name", RECURSIVE)
 def test_a_recursive_schema_read_back_has_the_same_texts(name: str, target: Any) -> None:
     schema = RECURSIVE[name]
     back = read_back(constrain.export(schema, target), target)
@@ -156,7 +156,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "target", "message", "pointer"), REFUSED)
+@for_each("schema, target, message, pointer", REFUSED)
 def test_what_cannot_be_said_is_refused_with_its_place(schema: Any, target: Any, message: str, pointer: str) -> None:
     whole = schema if "properties" not in schema else {"type": "object", "additionalProperties": False, **schema}
     with pytest.raises(constrain.ExportError, match=message) as caught:

@@ -17,7 +17,7 @@ import constrain
 from constrain import Gbnf, Lark, Regex, choice, repeat, sequence
 from constrain.language.tree import Literal
 from tests.gbnf.grammars import CASES
-from tests.support import LONG
+from tests.support import LONG, for_each
 from tests.support.exporting import TARGETS, compiled, read_back, require_same
 from tests.support.grammars.tables import tomllib
 
@@ -37,8 +37,8 @@ RECURSIVE = {
 }
 
 
-@pytest.mark.parametrize("target", ["gbnf", "lark"])
-@pytest.mark.parametrize("name", RECURSIVE)
+@for_each("target", ["gbnf", "lark"])
+@for_each("name", RECURSIVE)
 def test_recursion_is_kept(name: str, target: Any) -> None:
     original = compiled(Lark(RECURSIVE[name]))
     exported = original.export(target)
@@ -66,8 +66,8 @@ def test_recursion_that_a_loop_can_say_becomes_a_pattern() -> None:
         constrain.export(Lark(RECURSIVE["middle"]), "regex")
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", CASES)
+@for_each("target", TARGETS)
+@for_each("name", CASES)
 def test_gbnf_read_back_has_the_same_texts(name: str, target: Any) -> None:
     case = CASES[name]
     original = compiled(Gbnf(case.grammar))

@@ -11,7 +11,7 @@ import constrain
 from constrain.gbnf import Gbnf
 from constrain.gbnf.reading import MAX_GBNF_COUNT, MAX_GBNF_NESTING
 from tests.gbnf.grammars import CASES, Case
-from tests.support import LONG, byte_vocabulary
+from tests.support import LONG, byte_vocabulary, for_each
 from tests.support.llama.grammar_sampler import LlamaMatcher
 from tests.support.matching import mask_of
 
@@ -22,7 +22,7 @@ def compiled(grammar: str) -> constrain.Constraint:
     return constrain.compile(Gbnf(grammar), byte_vocabulary(), cache=False)
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@for_each("case", CASES.values())
 def test_texts_are_accepted_and_rejected_and_complete_from_every_beginning(case: Case) -> None:
     constraint = compiled(case.grammar)
     assert [text for text in case.accepted if not constraint.accepts(text)] == []
@@ -42,8 +42,8 @@ def test_left_recursion_is_read() -> None:
     assert compiled('root ::= a "x"\na ::= root? "y"').accepts("yxyx")
 
 
-@pytest.mark.parametrize(
-    ("grammar", "message", "place"),
+@for_each(
+    "grammar, message, place",
     [
         ("", "unexpected the end of the text; expected a rule with ::=", (1, 1)),
         ('start ::= "a"', "there is no rule root", (1, 1)),
@@ -110,8 +110,8 @@ def test_a_count_may_lack_its_least(read: Callable[[str], constrain.Constraint])
     assert not constraint.accepts("aaab")
 
 
-@pytest.mark.parametrize(
-    ("grammar", "message", "place"),
+@for_each(
+    "grammar, message, place",
     [
         ('root ::= TagDispatch(("a", b))\nb ::= "x"', "TagDispatch, a macro of XGrammar", (1, 10)),
         ('root ::= "Token(" Token (5)', "Token, a macro of XGrammar", (1, 19)),

@@ -9,7 +9,7 @@ import pytest
 
 import constrain
 from constrain.gbnf import Gbnf
-from tests.support import LONG
+from tests.support import LONG, for_each
 from tests.support.llama.grammar_sampler import LlamaMatcher
 from tests.support.matching import allowed_tokens as allowed
 from tests.support.matching import mask_of
@@ -28,8 +28,8 @@ def compiled(grammar: str) -> constrain.Constraint:
     return constrain.compile(Gbnf(grammar), VOCABULARY, cache=False)
 
 
-@pytest.mark.parametrize(
-    ("grammar", "ids"),
+@for_each(
+    "grammar, ids",
     [
         ("root ::= <[259]>", {259}),
         ("root ::= <think>", {257}),
@@ -55,8 +55,8 @@ def test_reasoning_is_read_token_by_token() -> None:
     assert not constraint.accepts(b"\xff<think>\xfea word")
 
 
-@pytest.mark.parametrize(
-    ("grammar", "message", "place"),
+@for_each(
+    "grammar, message, place",
     [
         ("root ::= <[260]>", "there is no token 260; the vocabulary has 260 tokens", (1, 10)),
         ('root ::= "a"\n  | !<[260]>', "there is no token 260", (2, 5)),

@@ -17,6 +17,7 @@ from tests.support import (
     allowed,
     byte_vocabulary,
     demo_model,
+    for_each,
     maskbench_that_compiles,
     small_vocabulary,
 )
@@ -50,7 +51,7 @@ PLACES: dict[str, tuple[Any, str, int, int, int, bool, int]] = {
 }
 
 
-@pytest.mark.parametrize("case", PLACES)
+@for_each("case", PLACES)
 def test_the_place_where_a_text_stops_is_named(case: str) -> None:
     language, text, offset, line, column, whole, missing = PLACES[case]
     found = constrain.explain(language, text)
@@ -91,7 +92,7 @@ EXPECTED: dict[str, tuple[Any, str, list[tuple[str, str]]]] = {
 }
 
 
-@pytest.mark.parametrize("case", EXPECTED)
+@for_each("case", EXPECTED)
 def test_the_expected_terminals_are_named_with_their_places(case: str) -> None:
     language, text, terminals = EXPECTED[case]
     assert list(constrain.explain(language, text).expected) == terminals
@@ -109,7 +110,7 @@ NEXT = {
 }
 
 
-@pytest.mark.parametrize("case", NEXT)
+@for_each("case", NEXT)
 def test_the_next_characters_are_given_as_ranges(case: str) -> None:
     pattern, text, ranges = NEXT[case]
     assert list(constrain.explain(constrain.Regex(pattern), text).next_characters) == ranges
@@ -129,7 +130,7 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize("words", WORDS)
+@for_each("words", WORDS)
 def test_characters_are_put_into_words(words: str) -> None:
     assert in_words([CharacterRange(*pair) for pair in WORDS[words]]) == words
 
@@ -144,7 +145,7 @@ def test_bytes_that_are_no_characters_are_named_as_bytes() -> None:
     assert constrain.explain(builder.build(), b"\xc0\x80").matches
 
 
-@pytest.mark.parametrize("text", [b"\xc3", b"\xc3\xc3", b"\xff", b"\x80"])
+@for_each("text", [b"\xc3", b"\xc3\xc3", b"\xff", b"\x80"])
 def test_text_that_is_no_utf8_stops_at_its_beginning(text: bytes) -> None:
     found = constrain.explain(constrain.Regex("aé"), b"a" + text)
     assert (found.offset, found.column, found.completion) == (1, 2, "é".encode())

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import pytest
-
 import constrain
 from constrain import Gbnf, Lark
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 
 
 class Case(NamedTuple):
@@ -64,7 +62,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@for_each("case", CASES.values())
 def test_a_place_has_the_names_of_the_text(case: Case) -> None:
     found = constrain.explain(case.grammar, case.text)
     assert (found.offset, found.completion.decode()) == (case.offset, case.completion)

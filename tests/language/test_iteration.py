@@ -12,7 +12,7 @@ from constrain import Gbnf, Lark
 from constrain.language.grammar import EPSILON, Capture, Edge, Grammar, Rule, Terminal
 from constrain.language.iteration import with_iterations
 from constrain.language.tree import Literal
-from tests.support import LONG, byte_vocabulary
+from tests.support import LONG, byte_vocabulary, for_each
 from tests.support.processor_time import finishes_within
 
 LONGEST = 6
@@ -94,7 +94,7 @@ JOINING = {
 }
 
 
-@pytest.mark.parametrize("name", JOINING)
+@for_each("name", JOINING)
 def test_the_work_for_a_byte_does_not_grow_with_the_text(name: str) -> None:
     """Without iterations, 4,000 bytes take minutes."""
     constraint = constrain.compile(Lark(JOINING[name]), byte_vocabulary(), cache=False)
@@ -112,9 +112,7 @@ def test_gbnf_is_iterated() -> None:
         assert constraint.accepts(b"1+(2+3)+" * 500 + b"1")
 
 
-@pytest.mark.parametrize(
-    "kept", [{"capture": Capture("e")}, {"max_tokens": 3}, {"slots": (1,)}, {"bare": Literal(b"a")}]
-)
+@for_each("kept", [{"capture": Capture("e")}, {"max_tokens": 3}, {"slots": (1,)}, {"bare": Literal(b"a")}])
 def test_a_rule_with_options_stays(kept: dict[str, object]) -> None:
     rule = Rule("e", (Edge(0, ~0, 2), Edge(2, ~0, 1), Edge(0, 0, 1)), (1,), **kept)  # type: ignore[arg-type]
     grammar = Grammar(TERMINALS, (rule,))

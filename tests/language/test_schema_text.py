@@ -12,7 +12,7 @@ import pytest
 import constrain
 from constrain.inspection.check import check_schema
 from constrain.language.schema_text import parse_schema, plain_schema
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 
 SCHEMAS: list[dict[str, Any]] = [
     {"type": "object", "properties": {"a": {"type": "number", "minimum": 0.25}, "b": {"type": "string"}}},
@@ -38,7 +38,7 @@ def test_errors_are_the_same_each_time() -> None:
         assert (caught.value.line, caught.value.column) == (2, 1)
 
 
-@pytest.mark.parametrize("schema", SCHEMAS, ids=json.dumps)
+@for_each("schema", SCHEMAS)
 def test_nobody_changes_a_document(schema: dict[str, Any]) -> None:
     text = json.dumps(schema)
     document = parse_schema(text)

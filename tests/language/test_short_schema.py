@@ -8,13 +8,12 @@ import pytest
 
 from constrain.errors import SchemaError
 from constrain.language.short_schema import is_short, read_short
+from tests.support import for_each
 
 STRING, INTEGER = {"type": "string"}, {"type": "integer"}
 
 
-@pytest.mark.parametrize(
-    ("text", "properties"),
-    [
+@for_each("text, properties", [
         ("name", {"name": STRING}),
         ("name, age int", {"name": STRING, "age": INTEGER}),
         ("tags list[str]", {"tags": {"type": "array", "items": STRING}}),
@@ -29,8 +28,7 @@ STRING, INTEGER = {"type": "string"}, {"type": "integer"}
         ("x any", {"x": {}}),
         ("type str: string, of", {"type": {**STRING, "description": "string"}, "of": STRING}),
         ("at datetime, Größe Number", {"at": {"type": "string", "format": "date-time"}, "Größe": {"type": "number"}}),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_what_a_line_says(text: str, properties: dict[str, Any]) -> None:
     assert is_short(text)
     expected = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
@@ -43,20 +41,18 @@ def test_optional_keys() -> None:
     assert schema["properties"] == {"name": STRING, "nick": STRING, "age": {**INTEGER, "description": "in years"}}
 
 
-@pytest.mark.parametrize("text", ["Person str", "URL", "Person, age int", "Person: who it is about"])
+@for_each("text", ["Person str", "URL", "Person, age int", "Person: who it is about"])
 def test_a_key_may_have_the_name_of_a_class(text: str) -> None:
     assert read_short(text)["required"][0] in ("Person", "URL")
 
 
-@pytest.mark.parametrize(
-    "text", ['{"type": "object"}', " [1]", "true", " false ", "null", "12", '"name"', "", "NaN", "Infinity"]
-)
+@for_each("text", ['{"type": "object"}', " [1]", "true", " false ", "null", "12", '"name"', "", "NaN", "Infinity"])
 def test_json_is_json(text: str) -> None:
     assert not is_short(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "message", "line", "column"),
+@for_each(
+    "text, message, line, column",
     [
         ("name,, age", "a key is missing", 1, 6),
         ("name,", "a key is missing", 1, 6),

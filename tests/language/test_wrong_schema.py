@@ -16,6 +16,7 @@ from constrain import Gbnf, Lark, Quote
 from constrain.errors import GrammarError, SchemaError
 from constrain.language.result import result_type
 from constrain.language.schema_text import parse_schema, schema_text
+from tests.support import for_each
 
 
 class Person(pydantic.BaseModel):
@@ -73,7 +74,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
+@for_each("case", WRONG)
 def test_what_is_no_schema_gets_one_sentence_with_the_cure(case: str) -> None:
     schema, message = WRONG[case]
     for tightened in (False, True):
@@ -83,7 +84,7 @@ def test_what_is_no_schema_gets_one_sentence_with_the_cure(case: str) -> None:
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("case", [case for case in WRONG if not isinstance(WRONG[case][0], dict)])
+@for_each("case", [case for case in WRONG if not isinstance(WRONG[case][0], dict)])
 def test_the_type_of_answers_is_refused_alike(case: str) -> None:
     schema, message = WRONG[case]
     with pytest.raises(SchemaError) as caught:

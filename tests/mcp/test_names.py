@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
-
 from constrain.chat.tools.checks import ANY_TOOL_NAME
 from constrain.mcp.names import different_names
+from tests.support import for_each
 
 
-@pytest.mark.parametrize(
-    ("tools", "names"),
+@for_each(
+    "tools, names",
     [
         ([("a", "read"), ("b", "write")], ["read", "write"]),
         ([("a", "read"), ("b", "read"), ("b", "write")], ["a_read", "b_read", "write"]),

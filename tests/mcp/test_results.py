@@ -18,14 +18,15 @@ from mcp_types import (
 )
 
 from constrain.mcp.results import CallError, result_text
+from tests.support import for_each
 
 
 def text(value: str) -> TextContent:
     return TextContent(type="text", text=value)
 
 
-@pytest.mark.parametrize(
-    ("content", "structured", "expected"),
+@for_each(
+    "content, structured, expected",
     [
         ([], None, ""),
         ([text("one"), text("two")], None, "one\ntwo"),

@@ -11,11 +11,10 @@ import pytest
 import constrain.mcp
 from constrain.errors import ToolError
 from constrain.mcp.servers import Address, Command, read_servers
+from tests.support import for_each
 
 
-@pytest.mark.parametrize(
-    ("source", "name", "server"),
-    [
+@for_each("source, name, server", [
         ("uvx mcp-time --zone 'A B'", "mcp-time", Command("uvx", ("mcp-time", "--zone", "A B"))),
         ("npx -y @scope/server-files /tmp", "server-files", Command("npx", ("-y", "@scope/server-files", "/tmp"))),
         (["python", "-m", "notes"], "notes", Command("python", ("-m", "notes"))),
@@ -32,8 +31,7 @@ from constrain.mcp.servers import Address, Command, read_servers
             "a",
             Address("http://b", {"C": "d"}),
         ),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_servers(source: Any, name: str, server: Command | Address) -> None:
     assert read_servers([source], {}) == {name: server}
 
@@ -77,9 +75,7 @@ def test_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     assert error.value.pointer == "/mcpServers/a/args/0"
 
 
-@pytest.mark.parametrize(
-    ("source", "message", "pointer"),
-    [
+@for_each("source, message, pointer", [
         ((), "needs a server", None),
         (("",), "is no server", None),
         (("'a",), "cannot be read", None),
@@ -94,8 +90,7 @@ def test_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         (({"mcpServers": {"a": {"command": "c", "arg": []}}},), "unknown key 'arg'; .* args", "/mcpServers/a/arg"),
         (({"mcpServers": {"a": {"url": "http://b", "type": "sse"}}},), "not supported", "/mcpServers/a"),
         ((Path("/no/such/file.json"),), "cannot be read: No such file", None),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_what_is_no_server_is_refused(source: Any, message: str, pointer: str | None) -> None:
     with pytest.raises(ToolError, match=message) as error:
         constrain.mcp.connect(*source)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from constrain.partial.scanner import Path, Scanned, Scanner
+from tests.support import for_each
 
 KEYS = ("a", "b", 'k"y', "\\", "é😀", "x")
 SCALARS = (1, -2.5, 1e30, True, False, None, "", "abc", '"\\/\n', "😀é", "\\ud83d", "😀x😀")
@@ -42,7 +43,7 @@ def scanned(text: str, rng: Random) -> list[Scanned]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(300))
+@for_each("seed", range(300))
 def test_all_values_are_found_in_random_texts(seed: int) -> None:
     rng = Random(seed)
     value = random_value(rng)
@@ -72,7 +73,7 @@ def test_escapes_are_not_given_out_by_halves() -> None:
     assert [text for found in pieces for text in found] == ["a", "😀", "\n"]
 
 
-@pytest.mark.parametrize("seed", range(300))
+@for_each("seed", range(300))
 def test_texts_that_are_not_json_are_refused(seed: int) -> None:
     rng = Random(seed)
     text = list(json.dumps(random_value(rng)))

@@ -25,7 +25,7 @@ from constrain.partial.reader import FieldReader, Fields
 from constrain.types.answer_text import read_answer
 from tests.soundness.models import Models
 from tests.soundness.search import walked
-from tests.support import LONG, byte_vocabulary
+from tests.support import LONG, byte_vocabulary, for_each
 
 SEEDS = range(500 if LONG else 60)
 _NONE = object()
@@ -271,8 +271,8 @@ OTHER_TEXTS: list[Any] = [
 """Types that may read a JSON string as another value than its text."""
 
 
-@pytest.mark.parametrize("other", OTHER_TEXTS)
-@pytest.mark.parametrize("text", TEXTS)
+@for_each("other", OTHER_TEXTS)
+@for_each("text", TEXTS)
 def test_a_text_that_may_become_another_value_is_shown_when_it_is_complete(other: Any, text: str) -> None:
     for kind in (Union[other, str], Union[str, other]):  # noqa: UP007
         events = read(kind, f'"{text}"')
@@ -287,7 +287,7 @@ def test_a_text_that_may_become_a_member_of_an_enum_is_shown_when_it_is_not_that
     assert read(kind, '"ada"')[-2].partial is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "kind",
     [
         str,
@@ -298,7 +298,7 @@ def test_a_text_that_may_become_a_member_of_an_enum_is_shown_when_it_is_not_that
         Literal["ada"] | Annotated[str, Field(min_length=3)],
     ],
 )
-@pytest.mark.parametrize("text", TEXTS)
+@for_each("text", TEXTS)
 def test_a_text_that_only_types_of_texts_may_take_grows(kind: Any, text: str) -> None:
     assert [event.partial for event in read(kind, f'"{text}"')] == [
         "",

@@ -16,7 +16,7 @@ from constrain import kernel
 from constrain.errors import PatternError
 from constrain.language.tree import Intersection, LiteralSet
 from constrain.regex.parsing.parser import parse_pattern
-from tests.support import LONG
+from tests.support import LONG, for_each
 from tests.support.processor_time import finishes_within
 
 TEXTS = ["".join(text) for length in range(6) for text in product('ab"', repeat=length)]
@@ -82,8 +82,8 @@ def wrong(pattern: str, texts: list[str], *, json_content: bool = False) -> list
     return [text for text in texts if (text in matched) != (oracle.find(text) is not None)]
 
 
-@pytest.mark.parametrize("spelled", [False, True], ids=["text", "json"])
-@pytest.mark.parametrize("pattern", PATTERNS)
+@for_each("spelled", [False, True])
+@for_each("pattern", PATTERNS)
 def test_lookaround_agrees_with_regress(pattern: str, spelled: bool) -> None:
     assert wrong(pattern, TEXTS + WORDS, json_content=spelled) == []
 
@@ -125,8 +125,8 @@ def test_random_lookaround_agrees_with_regress_or_is_refused(block: int) -> None
     assert refused < read
 
 
-@pytest.mark.parametrize(
-    ("pattern", "column", "message"),
+@for_each(
+    "pattern, column, message",
     [
         ("(?=a.*b)a.*(?<!aab)b", 1, "looks past a lookbehind"),
         ("^(?:(?!foo).)*bar.*$", 14, "in a loop"),
@@ -152,8 +152,8 @@ def test_many_lookarounds_are_compiled_in_little_time(pattern: str) -> None:
         parse_pattern(pattern, "ecma", anchored=False)
 
 
-@pytest.mark.parametrize("judge", [re.fullmatch, re.search])
-@pytest.mark.parametrize("pattern", [r"\B", r"a?\B", r"(?:\B|a)", r"^(?!\B)a?", r"\B|b?"])
+@for_each("judge", [re.fullmatch, re.search])
+@for_each("pattern", [r"\B", r"a?\B", r"(?:\B|a)", r"^(?!\B)a?", r"\B|b?"])
 def test_the_inside_of_the_empty_text_is_that_of_the_python_in_use(pattern: str, judge: Any) -> None:
     expression = parse_pattern(pattern, "python", anchored=judge is re.fullmatch)
     for text in ("", "a", "aa", " ", "b"):

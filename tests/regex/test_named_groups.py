@@ -10,10 +10,11 @@ import pytest
 import constrain
 from constrain.regex import named_groups as module
 from constrain.regex.named_groups import Group, has_named_groups, named_groups
+from tests.support import for_each
 
 
-@pytest.mark.parametrize(
-    ("pattern", "text"),
+@for_each(
+    "pattern, text",
     [
         (r"(?P<k>.*?): (?P<v>.*)", "a: b: c"),
         (r"(?P<k>.*): (?P<v>.*)", "a: b: c"),
@@ -89,7 +90,7 @@ def test_a_group_in_a_repetition_has_all_its_texts() -> None:
     assert named_groups(r"(?:(?P<w>[a-z]+),?)+", "python", "ab,c") == [Group("w", 0, 2), Group("w", 3, 4)]
 
 
-@pytest.mark.parametrize("pattern", ["(?:a)", "a", r"\(?P<x>", "(?=a)(?P<x>a)", "[(?P<x>]"])
+@for_each("pattern", ["(?:a)", "a", r"\(?P<x>", "(?=a)(?P<x>a)", "[(?P<x>]"])
 def test_patterns_without_names_or_with_lookaround_have_no_groups(pattern: str) -> None:
     assert not has_named_groups(pattern, "python")
 

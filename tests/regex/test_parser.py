@@ -17,7 +17,7 @@ import regress
 from constrain.errors import PatternError
 from constrain.language import tree
 from constrain.regex.parsing.parser import MAX_GROUP_NESTING, MAX_REPETITION, parse_pattern
-from tests.support import LONG, check_each
+from tests.support import LONG, check_each, for_each
 from tests.support.regex.derivative_matcher import matches
 
 if sys.version_info >= (3, 11):
@@ -33,8 +33,8 @@ def _cases(name: str) -> list[dict[str, Any]]:
     return cases
 
 
-@pytest.mark.parametrize("spelled", [False, True], ids=["text", "json"])
-@pytest.mark.parametrize("name", ["whole.toml", "rust.toml", "search.toml"])
+@for_each("spelled", [False, True])
+@for_each("name", ["whole.toml", "rust.toml", "search.toml"])
 def test_patterns_match_exactly(name: str, spelled: bool) -> None:
     check_each(_cases(name), lambda case: _require_texts(case, spelled=spelled))
 
@@ -96,7 +96,7 @@ _INTERESTING = sorted(
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pattern",
     [
         r"\d",
@@ -139,7 +139,7 @@ def test_ecma_classes_agree_with_regress(pattern: str) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pattern",
     [
         r"\d",

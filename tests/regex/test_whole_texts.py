@@ -12,7 +12,7 @@ from constrain import PatternError, Regex, choice, sequence, text
 from constrain.chat.tools.openai import tool_from_json
 from constrain.errors import ToolError
 from constrain.regex.parsing.parser import parse_pattern
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 
 TEXTS = ["".join(text) for length in range(6) for text in product("ab \n", repeat=length)]
 
@@ -30,7 +30,7 @@ SAME_IN_ECMA = {
 }
 
 
-@pytest.mark.parametrize("pattern", SAME_IN_ECMA)
+@for_each("pattern", SAME_IN_ECMA)
 def test_whole_texts_match_as_in_ecma(pattern: str) -> None:
     constraint = constrain.compile(Regex(pattern), byte_vocabulary(), cache=False)
     inner = pattern
@@ -57,7 +57,7 @@ MATCHES = {
 }
 
 
-@pytest.mark.parametrize("pattern", MATCHES)
+@for_each("pattern", MATCHES)
 def test_word_boundaries_mean_what_they_do_in_the_rust_crate(pattern: str) -> None:
     constraint = constrain.compile(Regex(pattern), byte_vocabulary(), cache=False)
     accepted, rejected = MATCHES[pattern]
@@ -73,7 +73,7 @@ def test_parts_of_compositions_take_anchors_too() -> None:
     assert not constraint.accepts("<>x!")
 
 
-@pytest.mark.parametrize("pattern", [r"\bfoo\b", "<.*?>", "(?U)a", r"(?m)^a$", r"\<a"])
+@for_each("pattern", [r"\bfoo\b", "<.*?>", "(?U)a", r"(?m)^a$", r"\<a"])
 def test_custom_tools_refuse_anchors(pattern: str) -> None:
     tool = {"type": "custom", "name": "f", "format": {"type": "grammar", "syntax": "regex", "definition": pattern}}
     with pytest.raises((ToolError, PatternError), match="not supported"):

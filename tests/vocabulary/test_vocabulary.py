@@ -11,7 +11,7 @@ import pytest
 
 import constrain
 from constrain.vocabulary.gguf.metadata import read_metadata
-from tests.support import LONG, REAL_VOCABULARIES, data_folder, demo_model
+from tests.support import LONG, REAL_VOCABULARIES, data_folder, demo_model, for_each
 from tests.support.gguf_files import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, write_gguf
 
 if TYPE_CHECKING:
@@ -275,8 +275,8 @@ def test_from_tokens_drops_the_bytes_of_special_ids_and_keeps_encode() -> None:
     assert (vocabulary.n_vocab, vocabulary.eos, vocabulary.special) == (4, (2,), {1, 2})
 
 
-@pytest.mark.parametrize(
-    ("tokens", "ids", "message"),
+@for_each(
+    "tokens, ids, message",
     [
         ([b"a", b""], {"eos": [2]}, "end-of-generation id 2 is out of range"),
         ([b"a", b""], {"eos": [-1]}, "id -1"),

@@ -10,6 +10,7 @@ import pytest
 
 import constrain
 from constrain.vocabulary.libraries.checks import TEXTS
+from tests.support import for_each
 from tests.support.tokenizers_made import BYTE_TOKENS, byte_fallback, byte_level, unigram, untrained
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -202,7 +203,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@for_each("name", REFUSED)
 def test_a_tokenizer_that_is_not_exact_is_refused_with_the_reason(name: str) -> None:
     make, message = REFUSED[name]
     with pytest.raises(constrain.ModelError, match=message):
@@ -232,7 +233,7 @@ ACCEPTED: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", ACCEPTED)
+@for_each("name", ACCEPTED)
 def test_encode_is_exact_for_texts_that_the_tokenizer_would_change(name: str) -> None:
     vocabulary = constrain.Vocabulary.from_tokenizers(ACCEPTED[name]())
     assert vocabulary.encode is not None
@@ -240,7 +241,7 @@ def test_encode_is_exact_for_texts_that_the_tokenizer_would_change(name: str) ->
         assert joined(vocabulary, vocabulary.encode(text)) == text
 
 
-@pytest.mark.parametrize("given", [None, 5, "tokenizer.json", object()])
+@for_each("given", [None, 5, "tokenizer.json", object()])
 def test_other_objects_are_named(given: object) -> None:
     with pytest.raises(TypeError, match=r"tokenizer must be a tokenizers\.Tokenizer"):
         constrain.Vocabulary.from_tokenizers(given)
