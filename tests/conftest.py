@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections import Counter
@@ -44,6 +45,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 
     config.option.loadscopereorder = False
     return LoadFileScheduling(config, log)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves out files whose tests are all slow where none of these is wanted: what they import takes seconds."""
+    if config.option.markexpr != "not slow" or collection_path.suffix != ".py":
+        return None
+    all_slow = re.search(
+        r"^pytestmark = \[?\s*pytest\.mark\.(slow|long)\b", collection_path.read_text("utf-8"), re.MULTILINE
+    )
+    return True if all_slow else None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
+from tests.support import for_each
 from tests.support.accuracy.calls import is_right
 from tests.support.accuracy.documents import count_right, leaves
 
@@ -15,8 +14,8 @@ ACCEPT: list[dict[str, Any]] = [
 RIGHT = {"city": "New York", "nights": 2, "price": 9.5}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
+@for_each(
+    "arguments, expected",
     [
         (RIGHT, True),
         ({**RIGHT, "city": "new-york."}, True),

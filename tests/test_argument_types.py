@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import constrain
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 
 VOCABULARY = byte_vocabulary()
 CONSTRAINT = constrain.compile({"type": "boolean"}, VOCABULARY, cache=False)
@@ -82,8 +82,8 @@ READINGS = constrain.compile(constrain.Lark("start: <[97]>"), VOCABULARY, cache=
 """A matcher for tokens by id."""
 
 
-@pytest.mark.parametrize("place", CASES, ids=".".join)
-@pytest.mark.parametrize("matcher", [OBJECTS["Matcher"], READINGS], ids=["text", "tokens"])
+@for_each("place", CASES)
+@for_each("matcher", [OBJECTS["Matcher"], READINGS])
 def test_a_wrong_type_is_told_with_its_argument(place: tuple[str, str], matcher: constrain.Matcher) -> None:
     method = getattr({**OBJECTS, "Matcher": matcher}[place[0]], place[1])
     for arguments, says in CASES[place]:

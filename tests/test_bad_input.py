@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import constrain
-from tests.support import byte_vocabulary, demo_model
+from tests.support import byte_vocabulary, demo_model, for_each
 from tests.support.apart import WORKS, Apart
 
 SECONDS = 10.0
@@ -98,7 +98,7 @@ Schema | - | too large an exponent | {"multipleOf": 1e-99999999999999999999999}
 """Error, place (``-``: none), what the message says, schema. More: ``json_schema/data/errors.toml``."""
 
 
-@pytest.mark.parametrize("case", REFUSED.strip().split("\n"))
+@for_each("case", REFUSED.strip().split("\n"))
 def test_a_wrong_schema_is_refused_by_place(case: str) -> None:
     error, place, says, schema = (part.strip() for part in case.split(" |", 3))
     with pytest.raises(getattr(constrain, f"{error}Error")) as caught:
@@ -250,8 +250,8 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     require_no_model(tmp_path, "Is a directory")
 
 
-@pytest.mark.parametrize(
-    ("missing", "schema", "unspelled"),
+@for_each(
+    "missing, schema, unspelled",
     [("0123456789", 40, "0x30 0x34"), ("4", 40, "0x34"), ("5-", -5, "0x2d 0x35"), ("0", 40, "0x30")],
 )
 def test_a_vocabulary_that_cannot_spell_the_schema_is_refused(missing: str, schema: int, unspelled: str) -> None:
@@ -266,7 +266,7 @@ MATCHER = constrain.compile(True, VOCABULARY).matcher()
 WORDS = (VOCABULARY.n_vocab + 31) // 32
 
 
-@pytest.mark.parametrize("token", [-1, VOCABULARY.n_vocab, 2**31, 2**40, 2**70, -(2**40)])
+@for_each("token", [-1, VOCABULARY.n_vocab, 2**31, 2**40, 2**70, -(2**40)])
 def test_a_token_id_out_of_range_is_an_index_error(token: int) -> None:
     for call in (MATCHER.accept, lambda each: MATCHER.accept_many([each]), MATCHER.explain):
         with pytest.raises(IndexError, match=f"is not in the vocabulary of {VOCABULARY.n_vocab} tokens"):
@@ -289,7 +289,7 @@ BITMASKS: dict[str, tuple[Any, type[Exception], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BITMASKS)
+@for_each("name", BITMASKS)
 def test_a_bitmask_of_the_wrong_shape_or_type_is_refused(name: str) -> None:
     bitmask, error, says = BITMASKS[name]
     with pytest.raises(error, match=says):

@@ -9,7 +9,6 @@ from datetime import date
 from enum import Enum
 from typing import Annotated, Any, Literal
 
-import pytest
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 from pydantic.dataclasses import dataclass
 
@@ -19,7 +18,7 @@ from constrain.language.digest import grammar_digest
 from constrain.language.grammar import Capture, Grammar, Rule, Terminal
 from constrain.language.result import result_type
 from constrain.remembering import Memory
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 
 # Types.
 
@@ -60,7 +59,7 @@ TYPES: list[tuple[str, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "kinds"), TYPES)
+@for_each("text, kinds", TYPES)
 def test_each_type_reads_a_text_as_if_it_were_the_only_one(text: str, kinds: list[Any]) -> None:
     for kind in (*kinds, *reversed(kinds)):
         adapter = TypeAdapter(kind)
@@ -132,13 +131,13 @@ def require_own(languages: list[tuple[Any, dict[str, Any]]]) -> None:
             assert answers(language, options, shared) == alone[number], language
 
 
-@pytest.mark.parametrize("schemas", SCHEMAS)
+@for_each("schemas", SCHEMAS)
 def test_each_schema_has_its_own_constraint(schemas: list[Any]) -> None:
     require_own([(schema, {}) for schema in schemas])
 
 
-@pytest.mark.parametrize(
-    ("policy", "values"),
+@for_each(
+    "policy, values",
     [
         ("numbers", ("canonical", "any")),
         ("precision", ("double", "decimal")),

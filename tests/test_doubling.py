@@ -14,7 +14,7 @@ from constrain import Gbnf, Lark, LimitError, Regex
 from constrain.language.tree import CharClass, Expression, Literal
 from constrain.regex.anchors import sequence, union
 from constrain.work import compilation
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 
 LEVELS = 40
 
@@ -55,8 +55,8 @@ def test_what_doubles_is_compiled_or_refused_in_time(name: str) -> None:
     assert time.process_time() - begin < 6  # a proof that meets a limit takes a second, and three may
 
 
-@pytest.mark.parametrize("leaf", [Literal(b"x" * 10), CharClass(((97, 98),))])
-@pytest.mark.parametrize("join", [lambda one: sequence(one, one), lambda one: union([one, one, one])])
+@for_each("leaf", [Literal(b"x" * 10), CharClass(((97, 98),))])
+@for_each("join", [lambda one: sequence(one, one), lambda one: union([one, one, one])])
 def test_an_expression_is_counted_before_it_is_made(leaf: Expression, join: Callable[[Expression], Expression]) -> None:
     with compilation(), pytest.raises(LimitError, match="MAX_EXPANSION_WORK"):
         functools.reduce(lambda one, _: join(one), range(LEVELS), leaf)

@@ -6,8 +6,6 @@ import ast
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from tests.support import for_each
 
 TESTS = Path(__file__).parent
@@ -60,8 +58,8 @@ def test_every_package_has_fast_tests(package: str) -> None:
     assert found, f"all tests in {folder} are slow; pytest -m 'not slow' tells nothing of constrain/{package}"
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
+@for_each(
+    "text, names",
     [
         ("def test_a(): ...\n@pytest.mark.slow\ndef test_b(): ...\n", ["test_a"]),
         ("@pytest.mark.slow(only=('b',))\ndef test_a(n): ...\n", ["test_a"]),

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from tests.support import for_each
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -198,7 +200,7 @@ def test_no_folder_holds_more_sources_than_one_sees_at_a_glance() -> None:
     assert {name: number for name, number in numbers.items() if number > MAX_SOURCES} == {}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "statement",
     [
         "import constrain.engine.constraint",

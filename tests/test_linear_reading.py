@@ -16,6 +16,7 @@ import pytest
 
 from constrain import ConstrainError, Gbnf, Lark
 from constrain.json_schema.lint.linter import lint_schema
+from tests.support import for_each
 from tests.test_import_order import sources
 
 FRAGMENTS = [
@@ -105,7 +106,7 @@ READ: dict[str, Callable[[], object]] = {
 }
 
 
-@pytest.mark.parametrize("read", READ.values(), ids=READ)
+@for_each("read", READ.values())
 def test_odd_texts_are_read_or_refused_at_once(read: Callable[[], object]) -> None:
     with alarm(5), suppress(ConstrainError):
         read()

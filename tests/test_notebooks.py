@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 import constrain
 from constrain import Captures, Chosen, Completion, FieldConfidence, Lark, Report, Timings, Usage
 from constrain.certificates.certificate import certify, chain
 from constrain.notebooks import SHOWN_CHARACTERS
+from tests.support import for_each
 
 MARKUP = "<b>&\"'"
 ESCAPED = "&lt;b&gt;&amp;"
@@ -32,8 +31,8 @@ CALLED = Lark('start: <|call|> "x"')
 FIELD = FieldConfidence(3, 5, 6, range(2, 3), -0.5, 0.0, 0.0, 1)
 
 
-@pytest.mark.parametrize(
-    ("shown", "expected"),
+@for_each(
+    "shown, expected",
     [
         (lambda: completion({"n": 3}), "Completion(value={'n': 3}, finish_reason='stop', 3 tokens in 0.8 s)"),
         (
@@ -79,8 +78,8 @@ def test_long_values_are_cut() -> None:
     assert len(repr(completion("a" * 10_000))) < SHOWN_CHARACTERS + 100
 
 
-@pytest.mark.parametrize(
-    ("shown", "words"),
+@for_each(
+    "shown, words",
     [
         (lambda: completion(MARKUP, fields={("n",): FIELD}), ["finish_reason", "stop", "/n", "probability"]),
         (lambda: compiled({"const": MARKUP, MARKUP: 1}), ["policies", "flexible", "min_tokens"]),

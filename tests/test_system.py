@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from constrain import system
+from tests.support import for_each
 
 PACKAGE = Path(system.__file__).parent
 
@@ -72,8 +73,8 @@ def test_one_module_calls_what_other_systems_lack() -> None:
     assert set(of_one_system(ast.parse(Path(system.__file__).read_text("utf-8")))) > {"fcntl", "os.fork", "pass_fds"}
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@for_each(
+    "text, expected",
     [
         ("import fcntl", ["fcntl"]),
         ("from resource import setrlimit", ["resource"]),

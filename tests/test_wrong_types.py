@@ -14,7 +14,7 @@ from constrain.arguments import needs_extra
 from constrain.chat.prompt.messages import conversation
 from constrain.errors import SchemaWarning
 from constrain.generation.options import split_options
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 
 WRONG = [
     ("max_tokens", "5", "a whole number or None"),
@@ -32,7 +32,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "what"), WRONG)
+@for_each("name, value, what", WRONG)
 def test_an_option_that_is_no_number_is_named(name: str, value: object, what: str) -> None:
     given: Any = {name: value}
     with pytest.raises(TypeError) as caught:
@@ -46,8 +46,8 @@ def test_numbers_of_other_libraries_are_numbers() -> None:
     assert (request.max_tokens, request.timeout, sampling.seed, sampling.temperature) == (5, 1.0, 3, 0.5)
 
 
-@pytest.mark.parametrize(
-    ("prompt", "says"),
+@for_each(
+    "prompt, says",
     [
         (None, "prompt must be a text or a list of messages, not NoneType"),
         (b"hi", "prompt must be a text or a list of messages, not bytes"),
@@ -84,8 +84,8 @@ CALLS: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("call", [constrain.generate, constrain.complete, constrain.stream])
-@pytest.mark.parametrize(("given", "named", "says"), CALLS)
+@for_each("call", [constrain.generate, constrain.complete, constrain.stream])
+@for_each("given, named, says", CALLS)
 def test_arguments_in_a_wrong_order_are_told_the_right_one(call: Any, given: Any, named: Any, says: str) -> None:
     with pytest.raises(TypeError, match=says) as caught:
         call(*given, **named)
@@ -102,8 +102,8 @@ def test_texts_in_place_of_messages_are_told_what_a_message_is() -> None:
         conversation(["hi", "ho"])
 
 
-@pytest.mark.parametrize(
-    ("option", "instead"),
+@for_each(
+    "option, instead",
     [
         ("response_format", "write schema="),
         ("regex", "constrain.Regex"),

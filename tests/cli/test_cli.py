@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from constrain.cli.shared import HARMLESS
-from tests.support import demo_model
+from tests.support import demo_model, for_each
 from tests.support.command_line import call, run, run_on_terminal
 from tests.support.judging import require_valid
 
@@ -132,7 +132,7 @@ REFUSED = """
 """Exit status, command, and what standard error says."""
 
 
-@pytest.mark.parametrize("case", REFUSED.strip().split("\n"))
+@for_each("case", REFUSED.strip().split("\n"))
 def test_what_cannot_be_done_is_told_in_one_line(case: str) -> None:
     status, command, says = (part.strip() for part in case.split(" |", 2))
     lexer = shlex.shlex(command, posix=True, punctuation_chars=False)

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import LONG
+from tests.support import LONG, for_each
 from tests.support.command_line import call
 from tests.support.pages import DOCS, Block, blocks, blocks_of
 
@@ -93,7 +93,7 @@ def test_blocks_that_do_not_run_here_say_why(block: Block) -> None:
     pytest.skip(block.not_run)
 
 
-@pytest.mark.parametrize("block", [block for block in PYTHON if block.not_run is not None], ids=str)
+@for_each("block", [block for block in PYTHON if block.not_run is not None])
 def test_python_that_does_not_run_here_is_python(block: Block) -> None:
     compile(block.code, str(block), "exec")
 

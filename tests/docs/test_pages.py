@@ -12,6 +12,7 @@ import constrain.certificates
 import constrain.mcp
 import constrain.ray
 from constrain.cli.program import app
+from tests.support import for_each
 from tools.pages import command_line
 from tools.pages.__main__ import DOCS, outdated
 from tools.pages.keywords import KEYWORDS, REFUSALS, is_refused
@@ -64,7 +65,7 @@ def test_every_keyword_of_every_draft_is_on_the_page() -> None:
     assert KEYWORDS.records.keys() <= listed
 
 
-@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal.what)
+@for_each("refusal", REFUSALS)
 def test_refused_schemas_are_refused(refusal: object) -> None:
     assert is_refused(refusal)  # type: ignore[arg-type]
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.clients.environments import CLIENTS, HERE, NODE, PYTHON
+from tests.support import for_each
 from tests.support.guide import folder_of, recipes
 from tests.support.pages import DOCS, blocks
 
 PAGES = sorted(path.name for path in (DOCS / "recipes").glob("*.md") if path.name != "index.md")
 
 
-@pytest.mark.parametrize("page", PAGES)
+@for_each("page", PAGES)
 def test_the_library_of_a_recipe_has_tests(page: str) -> None:
     folder = folder_of(page)
     assert folder in CLIENTS
     assert [path for path in (HERE / folder).iterdir() if path.match("test_*.py") or path.match("*.test.mjs")]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@for_each("page", PAGES)
 def test_what_a_recipe_installs_is_what_is_tested(page: str) -> None:
     """Without the versions, which are those of the folder."""
     text = (DOCS / "recipes" / page).read_text(encoding="utf-8")

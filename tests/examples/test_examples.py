@@ -15,6 +15,7 @@ import pytest
 import constrain
 from constrain.server.app import Application
 from constrain.server.settings import Settings
+from tests.support import for_each
 from tests.support.server.asking import served_as, serving
 
 FOLDER = Path(__file__).parents[2] / "examples"
@@ -34,7 +35,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     return lines
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: str(path.stem))
+@for_each("path", sorted(FOLDER.glob("*.py")))
 def test_every_example_is_short_and_tested(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) < MOST_LINES
     assert f'"{path.name}"' in Path(__file__).read_text(encoding="utf-8")

@@ -18,6 +18,7 @@ from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import RANGES
 from constrain.server.responses.request import read_request
 from constrain.server.settings import Settings
+from tests.support import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,15 +108,15 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+@for_each("reader", READERS.values())
 def test_sampling_is_read_alike(reader: Reader) -> None:
     found = reader(SAMPLING)
     assert found == {**SAMPLING, "seed": 2**32 - 3, "logit_bias": {5: -1.5}}
     assert type(found["temperature"]) is float
 
 
-@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
-@pytest.mark.parametrize("case", REFUSED)
+@for_each("reader", READERS.values())
+@for_each("case", REFUSED)
 def test_wrong_values_are_refused_alike(reader: Reader, case: str) -> None:
     fields, message = REFUSED[case]
     with pytest.raises((ApiError, LineError)) as caught:
@@ -123,7 +124,7 @@ def test_wrong_values_are_refused_alike(reader: Reader, case: str) -> None:
     assert str(caught.value).startswith(message)
 
 
-@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+@for_each("reader", READERS.values())
 def test_steps_may_be_named_in_other_ways(reader: Reader) -> None:
     for given, meant in (
         ("kpt", ["top_k", "top_p", "temperature"]),
@@ -133,8 +134,8 @@ def test_steps_may_be_named_in_other_ways(reader: Reader) -> None:
         assert reader({"samplers": given})["samplers"] == meant
 
 
-@pytest.mark.parametrize("reader", [read_chat, read_response, read_completion])
-@pytest.mark.parametrize("name", sorted(RANGES.keys() & OPTIONS.keys()))
+@for_each("reader", [read_chat, read_response, read_completion])
+@for_each("name", sorted(RANGES.keys() & OPTIONS.keys()))
 def test_the_ends_of_ranges_are_read_and_the_next_values_refused(reader: Reader, name: str) -> None:
     least, most = RANGES[name]
     for value in (least, most):
@@ -144,7 +145,7 @@ def test_the_ends_of_ranges_are_read_and_the_next_values_refused(reader: Reader,
             reader({name: value})
 
 
-@pytest.mark.parametrize("reader", [read_line, read_chat, read_response, read_completion])
+@for_each("reader", [read_line, read_chat, read_response, read_completion])
 def test_unlimited_is_minus_one(reader: Reader) -> None:
     name = "max_output_tokens" if reader is read_response else "max_tokens"
     found = reader({name: -1, "top_k": -1, "stop": list("abcdefgh")})
@@ -154,7 +155,7 @@ def test_unlimited_is_minus_one(reader: Reader) -> None:
             reader(wrong)
 
 
-@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+@for_each("reader", READERS.values())
 def test_null_counts_as_missing(reader: Reader) -> None:
     given = dict.fromkeys(SAMPLING)
     found = reader(given)
@@ -179,7 +180,7 @@ def test_other_options_are_read_alike(reader: Reader) -> None:
     assert reader({"draft": 2**40}) == {"draft": 2**31 - 1}
 
 
-@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+@for_each("reader", READERS.values())
 def test_what_is_kept_of_a_prompt_is_read_alike(reader: Reader) -> None:
     for value in (True, False, "whole"):
         assert reader({"cache_prompt": value}) == {"cache_prompt": value}
@@ -200,7 +201,7 @@ def test_a_retention_in_memory_keeps_a_prompt_off_the_disk(reader: Reader) -> No
     assert "cache_prompt" not in reader({"prompt_cache_retention": "24h"})
 
 
-@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+@for_each("reader", READERS.values())
 def test_votes_are_weighed_alike(reader: Reader) -> None:
     assert reader({"vote": True, "n": 3, "unbias": True})["unbias"] is True
     assert "unbias" not in reader({"vote": True, "n": 3, "unbias": None})

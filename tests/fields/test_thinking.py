@@ -8,10 +8,11 @@ import pytest
 
 from constrain.fields.thinking import read_thinking
 from constrain.fields.values import FieldError
+from tests.support import for_each
 
 
-@pytest.mark.parametrize(
-    ("body", "most", "expected"),
+@for_each(
+    "body, most, expected",
     [
         ({}, None, {}),
         ({"chat_template_kwargs": {}, "enable_thinking": None, "reasoning": {"summary": "auto"}}, None, {}),
@@ -30,8 +31,8 @@ def test_fields_become_options(body: dict[str, Any], most: int | None, expected:
     assert read_thinking(body, most) == expected
 
 
-@pytest.mark.parametrize(
-    ("body", "param"),
+@for_each(
+    "body, param",
     [
         ({"chat_template_kwargs": [1]}, "chat_template_kwargs"),
         ({"enable_thinking": "no"}, "enable_thinking"),

@@ -14,7 +14,7 @@ import constrain
 from constrain import LimitError, Quote, SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.quotes.keyword import may_have_quotes, without_quotes
 from constrain.quotes.texts import fold
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, for_each
 
 ALPHABET = ["a", "B", "_", " ", "\n", '"', "\\", "é", "É", "×", "😀"]
 
@@ -32,7 +32,7 @@ def is_boundary(text: str, at: int) -> bool:
     return not (0 < at < len(text) and re.fullmatch(r"\w\w", text[at - 1 : at + 1]))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each("seed", range(60))
 def test_a_string_is_accepted_if_it_is_a_piece_of_a_source(seed: int) -> None:
     rng = random.Random(seed)
     texts = ["".join(rng.choices(ALPHABET, k=rng.randint(2, 9))) for _ in range(2)]
@@ -123,7 +123,7 @@ MISTAKES: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "sources", "error", "message"), MISTAKES)
+@for_each("schema, sources, error, message", MISTAKES)
 def test_mistakes_are_named(schema: Any, sources: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         compiled(schema, **sources)

@@ -17,6 +17,7 @@ from constrain.ray import answers
 from constrain.ray.checkpoints import _readers, _require_ids
 from constrain.ray.dataset import _reserved_cpus, choose_cpus
 from constrain.ray.shipping import receive, ship
+from tests.support import for_each
 
 ray = pytest.importorskip("ray")
 
@@ -128,8 +129,8 @@ class Files:
         yield {name: self.table[name].to_numpy() for name in self.table.column_names}
 
 
-@pytest.mark.parametrize(
-    ("ids", "message"),
+@for_each(
+    "ids, message",
     [
         ([1, 2, 3, 2], "the id 2 occurs 2 times"),
         (["a", "b", "b", "b"], "the id 'b' occurs 3 times"),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support import for_each
+
 pytest.importorskip("ray")
 
 from ray.exceptions import ActorDiedError, RayError
@@ -127,8 +129,8 @@ def test_another_replica_is_asked_if_nothing_was_sent() -> None:
     assert lost.is_cancelled
 
 
-@pytest.mark.parametrize(
-    ("errors", "calls"), [([LOST, LOST], 2), ([AWAY, LOST, LOST], 3), ([AWAY, LOST, AWAY], 3), ([AWAY, AWAY, AWAY], 3)]
+@for_each(
+    "errors, calls", [([LOST, LOST], 2), ([AWAY, LOST, LOST], 3), ([AWAY, LOST, AWAY], 3), ([AWAY, AWAY, AWAY], 3)]
 )
 def test_the_request_fails_if_replica_after_replica_is_lost(errors: list[Exception], calls: int) -> None:
     replicas = Replicas(*(Parts([], error) for error in errors))
@@ -166,8 +168,8 @@ def test_a_request_that_is_sent_again_creates_one_response() -> None:
     assert names[0][0].startswith("resp_")
 
 
-@pytest.mark.parametrize(
-    ("path", "media_type", "last"),
+@for_each(
+    "path, media_type, last",
     [
         ("/v1/chat/completions", SSE, 'data: {"error":{"message":'),
         ("/v1/completions", SSE, 'data: {"error":{"message":'),

@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 
 from constrain.server.config import read_config
+from tests.support import for_each
 from tests.support.kuberay import KINDS
 
 yaml = pytest.importorskip("yaml")
@@ -42,8 +43,8 @@ def test_a_manifest_has_the_fields_of_its_kind(found: dict[str, Any]) -> None:
     assert refused(found) == []
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
+@for_each(
+    "path, value",
     [
         ("entryPoint", "python job.py"),
         ("shutdownAfterJobFinishes", "true"),
@@ -107,7 +108,7 @@ def test_the_server_reads_its_configuration(tmp_path: Path) -> None:
     assert [str(model.path.parent) in folders for model in config.models] == [True]
 
 
-@pytest.mark.parametrize("pod", PODS, ids=lambda pod: str(pod["spec"]["containers"][0]["name"]))
+@for_each("pod", PODS)
 def test_a_pod_has_what_its_containers_use(pod: dict[str, Any]) -> None:
     volumes = {volume["name"] for volume in pod["spec"]["volumes"]}
     assert {mount["name"] for each in containers(pod) for mount in each["volumeMounts"]} == volumes

@@ -14,6 +14,7 @@ from constrain.batch.inputs import open_input
 from constrain.batch.lines import LineError, read_task
 from constrain.batch.prompts import NamedColumns, template_columns
 from constrain.ray.rows import RowReader, number_of
+from tests.support import for_each
 
 ROW = {
     "id": 4,
@@ -31,8 +32,8 @@ def reader(prompt: Any, **fields: Any) -> RowReader:
     )
 
 
-@pytest.mark.parametrize(
-    ("prompt", "expected"),
+@for_each(
+    "prompt, expected",
     [
         ("text", "a letter"),
         ("messages", [{"role": "user", "content": "x"}]),
@@ -49,8 +50,8 @@ def test_prompts_come_from_columns_templates_and_functions(prompt: Any, expected
     assert (task.prompt, task.id) == (expected, 4)
 
 
-@pytest.mark.parametrize(
-    ("prompt", "fields", "message"),
+@for_each(
+    "prompt, fields, message",
     [
         ("none", {}, "the prompt is None"),
         ("{name} {none}", {}, "column 'none'"),
@@ -66,8 +67,8 @@ def test_rows_that_cannot_be_answered_are_errors(prompt: Any, fields: dict[str, 
         reader(prompt, **fields).read(ROW)
 
 
-@pytest.mark.parametrize(
-    ("prompt", "fields", "message"),
+@for_each(
+    "prompt, fields, message",
     [
         ("gone", {}, "neither a column nor a template"),
         ("{gone}", {}, "prompt has {gone}"),
@@ -140,8 +141,8 @@ def test_nulls_and_maps_in_messages_are_read_as_in_a_batch(messages: Any, kind: 
     assert reader("messages", id_column=None).read(table.to_pylist()[0]).prompt == expected
 
 
-@pytest.mark.parametrize(
-    ("prompt", "fields", "columns"),
+@for_each(
+    "prompt, fields, columns",
     [
         ("text", {}, ["text", "id"]),
         ("{name} is {age}", {"source_columns": {"letter": "text"}}, ["name", "age", "id", "text"]),

@@ -17,6 +17,7 @@ from constrain.batch.answering import answerer
 from constrain.batch.lines import read_task
 from constrain.batch.records import answer_object
 from constrain.ray import Answers, answer_schema
+from tests.support import for_each
 
 SCHEMA = {
     "type": "object",
@@ -182,8 +183,8 @@ def test_votes_quotes_and_tools() -> None:
         assert json.loads(row["value"])["calls"][0]["name"] == "say"
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
+@for_each(
+    "options, error, message",
     [
         ({"vote": True}, ValueError, "vote=True needs n"),
         ({"n": 0}, ValueError, "n is 0"),

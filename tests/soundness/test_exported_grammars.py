@@ -16,7 +16,7 @@ from constrain.certificates.export import grammar_to_json
 from constrain.language import tree
 from constrain.language.grammar import Action, Condition, Edge, Grammar, Role, Rule, Terminal
 from constrain.verify import data
-from tests.support import LONG, byte_vocabulary, maskbench
+from tests.support import LONG, byte_vocabulary, for_each, maskbench
 
 SCHEMAS = 600 if LONG else 25
 EDITS = 60
@@ -100,8 +100,8 @@ def require_equal(source: Any, texts: Iterable[str], **policies: Any) -> list[bo
 UNIQUE = {"type": "array", "items": {"type": ["string", "number", "array", "object"]}, "uniqueItems": True}
 
 
-@pytest.mark.parametrize(
-    ("source", "right", "wrong"),
+@for_each(
+    "source, right, wrong",
     [
         (UNIQUE, "[1,2,[1],[2],{}]", "[[1],[1.0]]"),
         (UNIQUE, '[{"a":1,"b":2},{"a":2,"b":1}]', '[{"a":1,"b":2},{"b":2,"a":1}]'),
@@ -118,7 +118,6 @@ UNIQUE = {"type": "array", "items": {"type": ["string", "number", "array", "obje
         (Lark('start: a "."\na[lazy]: /a+b?/'), "a.", "aa."),
         (Regex(r"(?:ab|a)+(?!b)", dialect="ecma"), "aab", "b"),
     ],
-    ids=str,
 )
 def test_each_part_of_a_grammar_is_exported(source: Any, right: str, wrong: str) -> None:
     assert require_equal(source, [right, wrong]) == [True, False]

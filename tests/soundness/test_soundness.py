@@ -10,7 +10,7 @@ import pytest
 from tests.soundness.__main__ import search
 from tests.soundness.schemas import DRAFTS
 from tests.soundness.search import Case, Tally, without_endless
-from tests.support import LONG
+from tests.support import LONG, for_each
 from tests.support.judges import Judges
 from tests.support.judging import Judge, validation_error
 
@@ -58,9 +58,7 @@ def test_models_read_what_is_written() -> None:
 # The judge
 
 
-@pytest.mark.parametrize(
-    ("schema", "text", "invalid"),
-    [
+@for_each("schema, text, invalid", [
         ({"exclusiveMaximum": 1}, "0.99999999999999999999", {"doubles", "integers and doubles"}),
         ({"maximum": 1}, "1.00000000000000000001", {"decimals"}),
         ({"const": 2**53 + 1}, "9007199254740993.0", {"integers and doubles"}),
@@ -79,8 +77,7 @@ def test_models_read_what_is_written() -> None:
         ({"unevaluatedItems": False, "contains": {"const": 1}}, "[1]", set()),
         ({"unevaluatedProperties": False, "anyOf": [{"properties": {"a": True}}, False]}, '{"a": 1}', set()),
         ({"unevaluatedProperties": False, "patternProperties": {"b$": True}}, '{"b\\n": 1}', None),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_the_judge_reads_numbers_in_every_way(schema: object, text: str, invalid: set[str] | None) -> None:
     errors = Judge(schema).errors(text)
     assert set(errors) == ({"decimals", "doubles", "integers and doubles"} if invalid is None else invalid)

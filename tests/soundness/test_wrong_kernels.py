@@ -26,6 +26,7 @@ from constrain.language.grammar import Edge, Grammar, Rule, Terminal
 from constrain.language.tree import Literal
 from constrain.regex.parsing.parser import parse_pattern
 from tests.soundness.planting import TWO, compile_one, decode, refuses
+from tests.support import for_each
 from tests.support.certificates import mutations as m
 
 UNIQUE = {"type": "array", "items": {"type": ["string", "number", "array"]}, "uniqueItems": True}
@@ -152,7 +153,7 @@ def find(constraint: constrain.Constraint, tokens: list[int], **budget: Any) -> 
     return "nothing", ""
 
 
-@pytest.mark.parametrize("name", BUGS)
+@for_each("name", BUGS)
 def test_a_wrong_kernel_is_found_and_the_right_one_not_accused(name: str) -> None:
     bug = BUGS[name]
     constraint = compile_one(bug.source, bug.policies)

@@ -10,10 +10,12 @@ import subprocess
 import sys
 import time
 import warnings
+from functools import cache
 from select import select
 from typing import TYPE_CHECKING
 
 import pytest
+import typer.main
 
 from constrain.cli.program import main
 
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Self
+
+
+_command_of = cache(typer.main.get_command)
+"""The program of an application, made once: that takes longer than most commands."""
 
 
 class _Stream(io.TextIOWrapper):
@@ -53,6 +59,7 @@ def call(
         for name, value in {"COLUMNS": "200", "NO_COLOR": "1", **variables}.items():
             patch.setenv(name, value)
         patch.setattr(sys, "argv", ["constrain", *map(str, arguments)])
+        patch.setattr(typer.main, "get_command", _command_of)
         patch.setattr(sys, "stdin", _Stream(content=text.encode(errors="surrogateescape")))
         patch.setattr(sys, "stdout", output)
         patch.setattr(sys, "stderr", errors)

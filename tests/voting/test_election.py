@@ -12,7 +12,7 @@ from constrain.voting.alignment import align_lists
 from constrain.voting.ballots import read_ballot, write_ballot
 from constrain.voting.election import agreement_with, elect, nearest
 from constrain.voting.similarity import similarity
-from tests.support import LONG
+from tests.support import LONG, for_each
 from tests.support.processor_time import finishes_within
 
 
@@ -20,9 +20,7 @@ def vote(*values: Any) -> Any:
     return json.loads(write_ballot(elect([read_ballot(json.dumps(value)) for value in values])))
 
 
-@pytest.mark.parametrize(
-    ("values", "winner"),
-    [
+@for_each("values, winner", [
         ([1, 2, 2], 2),
         (["a", "b", "a"], "a"),
         ([True, True, 1], True),
@@ -33,8 +31,7 @@ def vote(*values: Any) -> Any:
         ([["x", "y"], ["y"], ["x", "y", "z"]], ["x", "y"]),
         ([[{"n": "pen", "p": 1}, {"n": "ink", "p": 5}], [{"n": "ink", "p": 5}], []], [{"n": "ink", "p": 5}]),
         (["The cat sat.", "A cat sat.", "The cat sat down."], "The cat sat."),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_winners(values: list[Any], winner: Any) -> None:
     assert vote(*values) == winner
 
@@ -118,8 +115,8 @@ def test_keys_are_in_an_order_that_all_samples_have() -> None:
     assert list(vote({"b": 1, "a": 1}, {"a": 1, "b": 1}, {"a": 1, "b": 1})) in (["a", "b"], ["b", "a"])
 
 
-@pytest.mark.parametrize(
-    ("values", "winner"),
+@for_each(
+    "values, winner",
     [
         ([1, 2, "a", "a"], "a"),
         (["a", "a", 1, 2], "a"),

@@ -14,7 +14,7 @@ from constrain import Lark, Regex
 from constrain.certificates.export import grammar_to_json
 from tests.soundness.compiler.acceptor import Acceptor
 from tests.soundness.compiler.check import _edited
-from tests.support import LONG, byte_vocabulary, maskbench
+from tests.support import LONG, byte_vocabulary, for_each, maskbench
 
 SCHEMAS = 600 if LONG else 40
 EDITS = 60
@@ -33,8 +33,8 @@ def require_equal(source: Any, texts: Iterable[str]) -> list[bool]:
 UNIQUE = {"type": "array", "items": {"type": ["string", "number", "array", "object"]}, "uniqueItems": True}
 
 
-@pytest.mark.parametrize(
-    ("schema", "right", "wrong"),
+@for_each(
+    "schema, right, wrong",
     [
         (UNIQUE, "[1,2,[1],[2],{}]", "[[1],[1.0]]"),
         (UNIQUE, '[{"a":1,"b":2},{"a":2,"b":1}]', '[{"a":1,"b":2},{"b":2,"a":1}]'),
@@ -85,6 +85,7 @@ def test_tokens_match_no_text() -> None:
     assert not acceptor.accepts(b"a<|one|>a")
 
 
+@pytest.mark.slow
 def test_instances_of_real_schemas() -> None:
     seen = 0
     for row in Random(1).sample(maskbench(), SCHEMAS):
