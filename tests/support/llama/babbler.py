@@ -44,36 +44,33 @@ def babbler_file() -> Path:
     """The file of the model, written once for a process."""
     folder = tempfile.TemporaryDirectory()
     _kept.append(folder)
-    path = Path(folder.name) / "babbler.gguf"
-    tensors = _tensors()
-    with path.open("wb") as file:
-        file.write(_metadata(len(tensors)))
-        offset = 0
-        for name, values in tensors.items():
-            sizes = values.shape[::-1]
-            file.write(struct.pack("<Q", len(name)) + name.encode() + struct.pack("<I", len(sizes)))
-            file.write(struct.pack(f"<{len(sizes)}QIQ", *sizes, 0, offset))
-            offset += -(-values.nbytes // ALIGNMENT) * ALIGNMENT
-        for values in tensors.values():
-            file.write(bytes(-file.tell() % ALIGNMENT))
-            file.write(values.tobytes())
-    return path
+    return write_demo_like(Path(folder.name) / "babbler.gguf", NUMBERS, _tensors())
 
 
 _kept: list[tempfile.TemporaryDirectory[str]] = []
 """Folders that are removed when the process ends."""
 
 
-def _metadata(tensors: int) -> bytes:
-    """What stands in front of the tensors of the ``demo`` extra's model, with other numbers."""
+def write_demo_like(path: Path, numbers: dict[str, int], tensors: dict[str, np.ndarray]) -> Path:
+    """Writes the metadata of the ``demo`` extra's model, with other numbers, and other tensors of 16 or 32 bits."""
     with demo_model().open("rb") as file:
         head = bytearray(file.read(4_000_000))
-    first = b"token_embd.weight"
-    del head[head.index(struct.pack("<Q", len(first)) + first) :]
-    struct.pack_into("<Q", head, 8, tensors)
-    for key, number in NUMBERS.items():
-        struct.pack_into("<I", head, head.index(struct.pack("<Q", len(key)) + key.encode()) + 8 + len(key) + 4, number)
-    return bytes(head)
+    del head[head.index(_string("token_embd.weight")) :]
+    struct.pack_into("<Q", head, 8, len(tensors))
+    for key, number in numbers.items():
+        struct.pack_into("<I", head, head.index(_string(key)) + len(_string(key)) + 4, number)
+    data = bytearray()
+    for name, values in tensors.items():
+        kind = 0 if values.dtype == np.float32 else 1
+        sizes = values.shape[::-1]
+        head += _string(name) + struct.pack(f"<I{len(sizes)}QIQ", len(sizes), *sizes, kind, len(data))
+        data += values.tobytes() + bytes(-values.nbytes % ALIGNMENT)
+    path.write_bytes(head + bytes(-len(head) % ALIGNMENT) + data)
+    return path
+
+
+def _string(text: str) -> bytes:
+    return struct.pack("<Q", len(text)) + text.encode()
 
 
 def _tensors() -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:

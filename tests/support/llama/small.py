@@ -7,13 +7,13 @@ It likes words of lower-case letters, sometimes begins or ends a string or a lis
 from __future__ import annotations
 
 import re
-import struct
 from pathlib import Path
 
 import numpy as np
 
 from constrain.llama.loading import load_vocabulary
 from constrain.llama.model import default_model_path
+from tests.support.llama.babbler import write_demo_like
 
 WIDTH, INNER, HEADS = 32, 32, 1
 
@@ -25,10 +25,6 @@ _SIZES = {
     "llama.attention.head_count_kv": HEADS,
     "llama.rope.dimension_count": WIDTH // HEADS,
 }
-_F32, _F16 = 0, 1
-_UINT32 = 4
-_ALIGNMENT = 32
-
 _QUOTE = 2.7
 _LIKED = ((rb"<\|im_end\|>", 0.5), (rb'"[,}\]]?', _QUOTE), (rb"[\[{}\]]", 1.1), (rb" ?[a-z]{1,9}|[0-9]", 0.0))
 """Patterns of tokens, and by how much their logits exceed those of words; other tokens have far smaller logits."""
@@ -36,28 +32,7 @@ _LIKED = ((rb"<\|im_end\|>", 0.5), (rb'"[,}\]]?', _QUOTE), (rb"[\[{}\]]", 1.1), 
 
 def write_small_model(path: Path) -> Path:
     """Writes the file: the demo model's metadata with other sizes, and random weights."""
-    source = default_model_path().read_bytes()
-    metadata = bytearray(source[: source.index(_string("token_embd.weight"))])
-    for name, size in _SIZES.items():
-        key = _string(name) + struct.pack("<I", _UINT32)
-        at = metadata.index(key) + len(key)
-        metadata[at : at + 4] = struct.pack("<I", size)
-    tensors = _tensors()
-    struct.pack_into("<Q", metadata, 8, len(tensors))
-    infos, data = b"", b""
-    for name, tensor in tensors.items():
-        kind = _F32 if tensor.dtype == np.float32 else _F16
-        extents = struct.pack(f"<I{tensor.ndim}Q", tensor.ndim, *reversed(tensor.shape))
-        infos += _string(name) + extents + struct.pack("<IQ", kind, len(data))
-        data += tensor.tobytes()
-        data += bytes(-len(data) % _ALIGNMENT)
-    start = len(metadata) + len(infos)
-    path.write_bytes(bytes(metadata) + infos + bytes(-start % _ALIGNMENT) + data)
-    return path
-
-
-def _string(text: str) -> bytes:
-    return struct.pack("<Q", len(text)) + text.encode()
+    return write_demo_like(path, _SIZES, _tensors())
 
 
 def _tensors() -> dict[str, np.ndarray]:
