@@ -11,6 +11,7 @@ from functools import cache, wraps
 from importlib.resources import files
 from pathlib import Path
 from random import Random
+from traceback import extract_tb
 from typing import Any, TypeVar
 
 import pytest
@@ -174,7 +175,8 @@ def check_each(cases: Iterable[T], check: Callable[[T], object]) -> None:
         try:
             check(case)
         except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001, PERF203 - told below
-            failed.append(f"{case!r:.200}\n{type(error).__name__}: {error}")
+            place = extract_tb(error.__traceback__)[-1]
+            failed.append(f"{case!r:.200}\n{Path(place.filename).name}:{place.lineno}: {type(error).__name__}: {error}")
     assert not failed, "\n\n".join(failed)
 
 
