@@ -9,6 +9,7 @@ from datetime import date
 from enum import Enum
 from typing import Annotated, Any, Literal
 
+import pytest
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 from pydantic.dataclasses import dataclass
 
@@ -131,6 +132,7 @@ def require_own(languages: list[tuple[Any, dict[str, Any]]]) -> None:
             assert answers(language, options, shared) == alone[number], language
 
 
+@pytest.mark.slow
 @for_each("schemas", SCHEMAS)
 def test_each_schema_has_its_own_constraint(schemas: list[Any]) -> None:
     require_own([(schema, {}) for schema in schemas])

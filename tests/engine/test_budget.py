@@ -184,7 +184,7 @@ TAGGED = AnswerLanguage(
 )
 
 
-@pytest.mark.slow(only=("free keys", "tagged"))
+@pytest.mark.slow(but=("point", "tree", "strings"))
 @pytest.mark.parametrize("name", [*SCHEMAS, "tagged"])
 def test_masks_do_not_depend_on_what_was_asked_before(name: str) -> None:
     schema, policies = (TAGGED, {}) if name == "tagged" else SCHEMAS[name]

@@ -75,6 +75,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
         memory_needed(tmp_path / "a.gguf", None, 1)
 
 
+@pytest.mark.slow
 def test_nothing_is_remembered_of_a_model_that_was_closed(tiny: Path) -> None:
     model = constrain.Model(tiny, n_ctx=128, n_threads=1)
     constrain.generate(model, "Hello", schema={"enum": ["a", "b"]})

@@ -135,8 +135,8 @@ def written(kind: Any, rng: Random, *, closed: bool) -> str | None:
     return walked(constraint, byte_vocabulary(), rng, None, rng.choice((20, 60, 200))).text
 
 
-@pytest.mark.parametrize("closed", [True, False])
-@pytest.mark.parametrize("seed", SEEDS)
+@for_each("closed", [True, False])
+@for_each("seed", SEEDS if LONG else range(20))
 def test_random_types(seed: int, *, closed: bool) -> None:
     rng = Random(seed)
     kind = Types(rng).model(rng.randint(1, 3))

@@ -102,6 +102,7 @@ def test_disputes_name_the_keyword_that_explains_them() -> None:
     assert Judges(huge, formats=False).verdict(huge_text).dispute == "multipleOf and exclusiveMaximum"
 
 
+@pytest.mark.slow
 def test_an_endless_reference_is_judged_as_true_and_as_false() -> None:
     """What no value may reach needs no meaning; what decides whether a text is valid does."""
     schema = {

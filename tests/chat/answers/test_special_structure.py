@@ -17,7 +17,7 @@ from tests.support.chat.parsed import read_answer
 from tests.support.chat.walks import TOOLS
 
 NAMES = ("<tool_call>", "</tool_call>", "<think>", "</think>", "[TOOL_CALLS]", "<|channel|>", "<|message|>", "<|end|>")
-TEXTS = [small_vocabulary(2).token_bytes(token) for token in range(256 + 400)]
+TEXTS = list(map(small_vocabulary(2).token_bytes, range(256 + 400)))
 FIRST = len(TEXTS)
 VOCABULARY = constrain.Vocabulary.from_tokens(
     [*TEXTS, *(b"" for _ in NAMES), b""],

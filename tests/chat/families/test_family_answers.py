@@ -25,7 +25,7 @@ from tests.support.judging import require_valid
 
 WALKS = 50 if LONG else 5
 NAMES = sorted({form.name for form in families.tool_formats().values()})
-TEXTS = [small_vocabulary(3).token_bytes(token) for token in range(256 + 600)]
+TEXTS = list(map(small_vocabulary(3).token_bytes, range(256 + 600)))
 
 
 def token_names(form: ToolFormat) -> tuple[str, ...]:
