@@ -41,7 +41,7 @@ def steps_of(schema: Any, **options: Any) -> int:
     return compile_schema(schema, **options).steps
 
 
-@pytest.mark.slow(only=("dependentRequired",))
+@pytest.mark.slow(but=("enum of objects", "properties", "conditions on a string"))
 @pytest.mark.parametrize("name", SMALL)
 def test_a_schema_beyond_the_limit_is_refused_with_its_name_and_the_place(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -174,6 +174,7 @@ def test_errors_name_the_place(case: tuple[Any, str, str]) -> None:
     assert message in error.value.message
 
 
+@pytest.mark.slow
 @for_each("case", LIMITS.values())
 def test_limits_are_named(case: tuple[Any, str, str]) -> None:
     document, pointer, name = case

@@ -91,6 +91,7 @@ def test_special_tokens_are_no_characters() -> None:
     assert len(spell_in_json(grammar).rules) == len(grammar.rules) + 1
 
 
+@pytest.mark.slow
 def test_a_grammar_with_very_many_places_is_left_alone() -> None:
     words = " | ".join(f'"{word}" /.+/' for word in range(1500))
     grammar = constrain.Lark(f'start: ({words}) "\\n"').grammar()

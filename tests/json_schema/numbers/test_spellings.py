@@ -169,6 +169,7 @@ def test_multiples_in_wide_and_narrow_ranges(seed: int) -> None:
                 assert language.accepts(text) == holds(shape, value), (text, shape)
 
 
+@pytest.mark.slow
 def test_long_mantissas_are_compared_to_the_last_digit() -> None:
     low, high = Decimal("0.123456789012345678901234567890"), Decimal("123456789.0123456789012345678901")
     language = Language(all_spellings(NumberShape(False, low, True, high, True)))

@@ -116,6 +116,7 @@ def decode(pattern: str | None, seed: int, temperature: float, guesser: Wild | S
     return decoding
 
 
+@pytest.mark.slow(but=("0.7",))
 @pytest.mark.parametrize("pattern", [None, "[a-t]{5,60}", "(abc|[d-t]{3}){1,15}", "([a-j]+klm){2,9}"])
 @pytest.mark.parametrize("temperature", [0, 0.7, 3])
 def test_guesses_change_no_answer(pattern: str | None, temperature: float) -> None:

@@ -1,6 +1,7 @@
 """A tiny LLaMA of random weights with the vocabulary and the chat template of the ``demo`` extra's model.
 
-Its answers are nonsense, and each token depends on all before it. A token takes about a millisecond.
+Its answers are nonsense, and each token depends on all before it, the prompt too: that of `small` depends little on
+prompts. A token takes about a millisecond.
 """
 
 from __future__ import annotations
