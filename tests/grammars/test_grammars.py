@@ -9,7 +9,6 @@ import pytest
 import constrain
 from constrain import grammars
 from constrain.cli.program import main
-from tests.support import for_each
 
 
 def test_a_name_that_is_not_there_gets_an_error_with_near_names() -> None:
@@ -32,7 +31,7 @@ def test_a_path_is_no_name() -> None:
         grammars.load("../grammars/json")
 
 
-@for_each("name", grammars.names())
+@pytest.mark.parametrize("name", grammars.names())
 def test_prompts_show_no_example(name: str) -> None:
     about, example = grammars.describe(name)
     assert grammars.load(name).render() == about

@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 
 from constrain import grammars
-from tests.support import LONG, allowed, for_each
+from tests.support import LONG, allowed
 from tests.support.grammars.tables import constraint, table, tomllib
 
 WALKS = 2_000 if LONG else 40
@@ -143,13 +143,13 @@ def walk_from(name: str, text: bytes, rng: Random, row: np.ndarray) -> bytes:
     return text + bytes(matcher.shortest_completion())
 
 
-@for_each("name", READERS)
+@pytest.mark.parametrize("name", READERS)
 def test_other_readers_take_the_accepted_texts(name: str) -> None:
     for text in table(name).accepted:
         READERS[name](text)
 
 
-@for_each("name", READERS)
+@pytest.mark.parametrize("name", READERS)
 def test_other_readers_take_whatever_mutation_is_accepted(name: str) -> None:
     """Pieces of texts of the table, put in place of other pieces."""
     texts = table(name).accepted + table(name).rejected
