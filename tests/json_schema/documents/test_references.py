@@ -13,7 +13,6 @@ from constrain.json_schema.compiler import compile_schema
 from tests.support import byte_vocabulary, for_each
 
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
-DRAFT_6 = "http://json-schema.org/draft-06/schema#"
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 DRAFT_2019 = "https://json-schema.org/draft/2019-09/schema"
 DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema"

@@ -9,7 +9,6 @@ import pytest
 
 from constrain.chat.prompt.messages import Call, check_messages
 from constrain.server.http.account import Account
-from constrain.server.http.errors import ApiError
 from constrain.server.ollama.request import OllamaRequest, read_ollama_chat, read_ollama_generate
 from constrain.server.ollama.texts import read_embed, read_old_embeddings
 from constrain.server.settings import Settings
@@ -40,13 +39,6 @@ def schema_of(request: OllamaRequest) -> Any:
     assert request.question is not None
     assert isinstance(request.question.schema, str)
     return json.loads(request.question.schema)
-
-
-def refusal(read: Any, fields: dict[str, Any]) -> ApiError:
-    with pytest.raises(ApiError) as caught:
-        read(fields)
-    assert caught.value.status == 400
-    return caught.value
 
 
 @pytest.mark.parametrize("read", [read_chat, read_generate])

@@ -20,7 +20,6 @@ from tests.support import for_each
 AGE: dict[str, Any] = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
 LIST = {"type": "array", "items": {"type": "integer"}}
 ANY = {"type": "object"}
-MARKED = '%llguidance {}\nstart: "a"'
 GBNF = 'root ::= "(" root ")" | "x"'
 
 BOTH: dict[str, tuple[dict[str, Any], Any]] = {
