@@ -99,13 +99,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 @pytest.fixture(scope="session")
 def _empty_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The same folder as long as it is empty, then the next."""
+    """The same folder as long as tests leave it as it was, then the next."""
 
     def folders() -> Iterator[Path]:
         for number in count():
             folder = tmp_path_factory.getbasetemp() / f"{number}"
             folder.mkdir(mode=0o700)
-            while not any(folder.iterdir()):
+            while folder.is_dir() and folder.stat().st_mode & 0o777 == 0o700 and not any(folder.iterdir()):
                 yield folder
 
     return folders()
