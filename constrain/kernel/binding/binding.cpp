@@ -19,6 +19,7 @@
 #include "binding/candidates.h"
 #include "binding/import.h"
 #include "binding/logits.h"
+#include "expressions/derivatives.h"
 #include "matching/matcher.h"
 #include "matching/precompute.h"
 
@@ -174,7 +175,7 @@ auto without_gil(F&& f) {
 // Releases the GIL for questions that mostly take no time. Keeps the automaton, as a question may begin a generation.
 class LongQuestion {
  public:
-  explicit LongQuestion(Matcher& matcher) : kept_(matcher.grammar().automaton()), work_(kept_->stepping().expressions()) {}
+  explicit LongQuestion(Matcher& matcher) : kept_(matcher.grammar().automaton()), work_(kept_->stepping().expressions().work()) {}
 
  private:
   std::shared_ptr<Automaton> kept_;
@@ -299,7 +300,7 @@ thread_local uint64_t steps_taken = 0;
 
 struct CountsSteps {
   const ExpressionStore& store;
-  ~CountsSteps() { steps_taken += store.work(); }
+  ~CountsSteps() { steps_taken += store.steps(); }
 };
 
 // One question about one expression. Each starts from an empty store; only the work adds up.
@@ -321,8 +322,8 @@ class Question {
     }
   }
   void settle() {
-    steps_taken += store.work();
-    if (allowance_) allowance_->left -= std::min(allowance_->left, store.work());
+    steps_taken += store.steps();
+    if (allowance_) allowance_->left -= std::min(allowance_->left, store.steps());
   }
 
   Allowance* allowance_;
@@ -361,7 +362,7 @@ void bind_questions(nb::module_& m) {
         [](nb::handle expression, nb::bytes text, Allowance* allowance) {
           Question question(expression, allowance);
           ExpressionStore& store = question.store;
-          LongWork work(store, text.size() >= many_bytes);
+          LongWork work(store.work(), text.size() >= many_bytes);
           return store.nullable(store.derivative(question.expression, {text.c_str(), text.size()}));
         },
         "expression"_a, "text"_a, "allowance"_a = nb::none(),
@@ -369,8 +370,8 @@ void bind_questions(nb::module_& m) {
   m.def("has_endless_matches",
         [](nb::handle expression, size_t max_states, Allowance* allowance) {
           Question question(expression, allowance);
-          LongWork work(question.store);
-          return question.store.has_endless_matches(question.expression, max_states);
+          LongWork work(question.store.work());
+          return has_endless_matches(question.store, question.expression, max_states);
         },
         "expression"_a, "max_states"_a, "allowance"_a = nb::none(),
         "Whether the expression matches infinitely many texts; None if ``max_states`` derivatives cannot decide.");
@@ -378,8 +379,8 @@ void bind_questions(nb::module_& m) {
         [](nb::handle expression, size_t limit, Allowance* allowance) -> nb::object {
           Question question(expression, allowance);
           const std::optional<std::vector<std::string>> found = [&] {
-            LongWork work(question.store);
-            return question.store.matches(question.expression, limit);
+            LongWork work(question.store.work());
+            return list_matches(question.store, question.expression, limit);
           }();
           if (!found) return nb::none();
           nb::list result;
@@ -393,14 +394,14 @@ void bind_questions(nb::module_& m) {
         [](nb::handle expression, size_t max_states, Allowance* allowance) -> nb::object {
           Question question(expression, allowance);
           const auto found = [&] {
-            LongWork work(question.store);
-            return question.store.automaton(question.expression, max_states);
+            LongWork work(question.store.work());
+            return automaton_of(question.store, question.expression, max_states);
           }();
           if (!found) return nb::none();
           nb::list result;
-          for (const ExpressionStore::AutomatonState& state : *found) {
+          for (const AutomatonState& state : *found) {
             nb::list edges;
-            for (const ExpressionStore::AutomatonEdge& edge : state.edges) edges.append(nb::make_tuple(edge.target, edge.ranges));
+            for (const AutomatonEdge& edge : state.edges) edges.append(nb::make_tuple(edge.target, edge.ranges));
             result.append(nb::make_tuple(state.accepting, edges));
           }
           return result;

@@ -120,33 +120,33 @@ class Importer {
         return store_.bytes(set);
       }
       case 2:
-        return store_.char_class(ranges(object), nb::cast<bool>(object.attr("json")));
+        return char_class(store_, ranges(object), nb::cast<bool>(object.attr("json")));
       case 3: {
         std::vector<ExprId> all = parts(object.attr("parts"), depth);
-        LongWork work(store_);
+        LongWork work(store_.work());
         ExprId result = ExprId::epsilon;
         for (size_t i = all.size(); i-- > 0;) result = store_.concatenation(all[i], result);
         return result;
       }
       case 4: {
         std::vector<ExprId> all = parts(object.attr("parts"), depth);
-        LongWork work(store_, all.size() > large_set);
+        LongWork work(store_.work(), all.size() > large_set);
         return store_.alternation(std::move(all));
       }
       case 5: {
         std::vector<ExprId> all = parts(object.attr("parts"), depth);
-        LongWork work(store_);
+        LongWork work(store_.work());
         return store_.intersection(std::move(all));
       }
       case 6: {
         const ExprId part = expression(object.attr("part"), depth + 1);
-        LongWork work(store_);
+        LongWork work(store_.work());
         return store_.complement(part);
       }
       case 7: {
         const ExprId part = expression(object.attr("part"), depth + 1);
         const uint32_t minimum = count_of(object.attr("minimum")), maximum = maximum_of(object.attr("maximum"));
-        LongWork work(store_);
+        LongWork work(store_.work());
         return store_.repetition(part, minimum, maximum);
       }
       case 8: {
@@ -155,7 +155,7 @@ class Importer {
           texts.push_back(bytes_of(text));
           has_read();
         }
-        LongWork work(store_, texts.size() > large_set);
+        LongWork work(store_.work(), texts.size() > large_set);
         return store_.literal_set(std::move(texts));
       }
       case 9: {
@@ -169,7 +169,7 @@ class Importer {
         ExprId part = expression(object.attr("part"), depth + 1);
         ExprId unit = expression(object.attr("unit"), depth + 1);
         const uint32_t minimum = count_of(object.attr("minimum")), maximum = maximum_of(object.attr("maximum"));
-        LongWork work(store_);
+        LongWork work(store_.work());
         return store_.window(part, unit, minimum, maximum);
       }
       case 11: {
@@ -179,7 +179,7 @@ class Importer {
         source.json = nb::cast<bool>(object.attr("json"));
         const uint32_t minimum = count_of(object.attr("minimum")), maximum = maximum_of(object.attr("maximum"));
         check(source);
-        LongWork work(store_, true);
+        LongWork work(store_.work(), true);
         return store_.substring(source, minimum, maximum);
       }
       default:
@@ -365,11 +365,8 @@ class RuleImporter {
 }  // namespace
 
 ExprId import_expression(ExpressionStore& store, nb::handle expression, size_t allowance) {
-  if (allowance < MAX_COMPILE_WORK.value) {
-    store.allow(allowance, nullptr);
-  } else {
-    store.allow(MAX_COMPILE_WORK.value, &MAX_COMPILE_WORK);
-  }
+  const bool is_less = allowance < MAX_COMPILE_WORK.value;
+  store.work().allow({is_less ? allowance : MAX_COMPILE_WORK.value, is_less ? nullptr : &MAX_COMPILE_WORK});
   return Importer(store).expression(expression);
 }
 
@@ -385,7 +382,7 @@ bool is_special(nb::handle expression) {
 ExprId without_marks(ExpressionStore& store, ExprId terminal) {
   const ByteSet text = ByteSet::range(0, 0xFD);
   if ((store.alphabet(terminal) & text) == store.alphabet(terminal)) return terminal;
-  LongWork work(store);
+  LongWork work(store.work());
   return store.intersection({terminal, store.repetition(store.bytes(text), 0, unbounded)});
 }
 
@@ -440,7 +437,7 @@ std::string text_of(nb::handle text) {
 
 Grammar import_grammar(nb::handle object, bool prove) {
   Grammar grammar;
-  grammar.expressions.allow(MAX_COMPILE_WORK.value, &MAX_COMPILE_WORK);
+  grammar.expressions.work().allow({MAX_COMPILE_WORK.value, &MAX_COMPILE_WORK});
   Importer importer(grammar.expressions);
   for (nb::handle each : tuple_of(object.attr("terminals"))) {
     grammar.terminal_names.push_back(text_of(each.attr("name")));

@@ -13,25 +13,25 @@ namespace constrain {
 // Lets other threads take the GIL if they wait for it.
 inline void offer_gil() { nanobind::gil_scoped_release release; }
 
-// A scope that touches nothing of Python: it releases the GIL at once, or once the work on a store turns out to be
-// long. With a busy thread around, taking the GIL again costs milliseconds, too much for short work.
+// A scope that touches nothing of Python: it releases the GIL at once, or once the work on expressions turns out to
+// be long. With a busy thread around, taking the GIL again costs milliseconds, too much for short work.
 class LongWork {
  public:
   static constexpr size_t short_work = 500;  // steps, about 0.5 ms
 
-  explicit LongWork(ExpressionStore& store, bool at_once = false) : store_(store) {
+  explicit LongWork(Work& work, bool at_once = false) : work_(work) {
     if (at_once) {
       release_.emplace();
     } else {
-      store_.notify_after(short_work, [](void* self) { static_cast<LongWork*>(self)->release_.emplace(); }, this);
+      work_.notify_after(short_work, [](void* self) { static_cast<LongWork*>(self)->release_.emplace(); }, this);
     }
   }
   LongWork(const LongWork&) = delete;
   LongWork& operator=(const LongWork&) = delete;
-  ~LongWork() { store_.notify_after(0, nullptr, nullptr); }
+  ~LongWork() { work_.notify_after(0, nullptr, nullptr); }
 
  private:
-  ExpressionStore& store_;
+  Work& work_;
   std::optional<nanobind::gil_scoped_release> release_;
 };
 

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/errors.h"
+#include "expressions/derivatives.h"
 
 namespace constrain {
 
@@ -30,11 +31,11 @@ Bound Bounds::of_lexeme(TermId terminal, Unit unit) {
     const TermId base = own ? terminal : lexer_.base_terminal(terminal);
     const ExprId e = lexer_.expression(terminal);
     const bool by_base = !own && unit == Unit::bytes && surely_endless(base);
-    Bound bound{by_base ? Bound::unknown : lexer_.expressions().lengths(e).rest, 0};
+    Bound bound{by_base ? Bound::unknown : lengths_.of(e).rest, 0};
     if (!own) {
       if (bound.length >= Bound::unknown) bound = {of_lexeme(base, unit).length, 1};
     } else if (bound.length >= Bound::unknown || (bound.length > short_rest && unit == Unit::tokens)) {
-      bound.length = std::min(bound.length, lexer_.expressions().explore(e, max_explored).rest);
+      bound.length = std::min(bound.length, explore(lexer_.expressions(), e, max_explored).rest);
     }
     if (bounds.size() <= index(terminal)) bounds.resize(index(terminal) + 1);
     bounds[index(terminal)] = bound;
@@ -48,7 +49,7 @@ bool Bounds::surely_endless(TermId terminal) {
   std::optional<bool>& known = surely_endless_[index(terminal)];
   if (!known) {
     try {
-      known = lexer_.expressions().has_endless_matches(grammar_.terminals[index(terminal)], max_explored).value_or(false);
+      known = has_endless_matches(lexer_.expressions(), grammar_.terminals[index(terminal)], max_explored).value_or(false);
     } catch (const LimitError&) {
       known = false;
     }
@@ -148,7 +149,7 @@ Bounds::WayOut Bounds::way_out(OriginId origin) {
 // The shortest match of `e`, spelled by itself.
 uint32_t Bounds::tokens_of_shortest(ExprId e) {
   if (const uint32_t* found = shortest_tokens_.find(index(e))) return *found;
-  const uint32_t count = vocabulary_.spell(lexer_.expressions().shortest(e)).counts[0];
+  const uint32_t count = vocabulary_.spell(lexer_.shortest_texts().of(e)).counts[0];
   const uint32_t tokens = count == Vocabulary::no_spelling ? many_tokens : std::min(count, many_tokens);
   shortest_tokens_.insert(index(e), tokens);
   return tokens;
@@ -275,9 +276,9 @@ uint64_t Bounds::fresh_slack() {
   uint64_t slack = 1;
   for (size_t t = 0; t < counts.size(); ++t) {
     if (!counts[t]) continue;
-    const ExpressionStore::Lengths lengths = lexer_.expressions().lengths(grammar_.terminals[t]);
+    const LengthBounds lengths = lengths_.of(grammar_.terminals[t]);
     uint64_t longer = std::min(lengths.longest, lengths.settled + lengths.circle);
-    if (longer >= Bound::unknown) longer = 2 * lexer_.expressions().explore(grammar_.terminals[t], max_explored).states;
+    if (longer >= Bound::unknown) longer = 2 * explore(lexer_.expressions(), grammar_.terminals[t], max_explored).states;
     slack = grammar_.reads_groups ? slack + longer : std::max(slack, longer);
   }
   return fresh_slack_ = std::min(slack, Bound::unknown);
@@ -319,7 +320,7 @@ Bound Bounds::of_place(const Place& place, Unit unit) {
   const Parser::Closure closure = parser_.closure(place.set);
   for (const Lexer::Entry& entry : lexer_.copy_of_entries(place.lexer)) {
     if (unit == Unit::tokens && grammar_.is_ignored(entry.terminal)) return {Bound::unknown, 0};
-    const uint64_t least = lexer_.expressions().lengths(entry.expression).least;
+    const uint64_t least = lengths_.of(entry.expression).least;
     for (const Parser::Step& step : parser_.copy_of_steps(closure)) {
       if (step.terminal != entry.terminal) continue;
       Bound bound = of_item(step.next, unit);

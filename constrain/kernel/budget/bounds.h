@@ -96,6 +96,7 @@ class Bounds {
   Lexer& lexer_;
   RuleSlots& slots_;
   Parser& parser_;
+  Lengths lengths_{lexer_.expressions().nodes()};
 
   std::array<std::vector<std::optional<Bound>>, units> set_bounds_;     // by set
   std::array<std::vector<std::optional<Bound>>, units> lexeme_bounds_;  // by terminal, own and derived

@@ -48,11 +48,11 @@ Hash Budget::completion_key(const Place& place, bool by_rules) {
   if (limits_.any()) key = mix(key, place.used);
   if (!by_rules || place.fresh || limits_.any()) return mix(key, index(place.lexer));
   for (const Lexer::Entry& entry : lexer_.copy_of_entries(place.lexer)) {
-    if (lexer_.expressions().shortest_takes_search(entry.expression)) {
+    if (lexer_.shortest_texts().takes_search(entry.expression)) {
       key = mix(mix(key, ~uint64_t{index(entry.terminal)}), index(entry.expression));
       continue;
     }
-    const std::string rest = lexer_.expressions().shortest(entry.expression);
+    const std::string rest = lexer_.shortest_texts().of(entry.expression);
     key = mix(key, paired(entry.terminal, rest.size()));
     for (char c : rest) key = mix(key, static_cast<uint8_t>(c));
   }
@@ -66,7 +66,7 @@ uint64_t Budget::tokens_needed(const Place& place, BudgetQuestions& questions) {
     const Hash key = completion_key(place, by_rules);
     size_t cost = 1;
     for (const Lexer::Entry& entry : lexer_.copy_of_entries(place.lexer)) {
-      if (lexer_.expressions().shortest_takes_search(entry.expression)) cost += search_questions;
+      if (lexer_.shortest_texts().takes_search(entry.expression)) cost += search_questions;
     }
     if (!questions.may_ask(key, cost)) return never_fits;
     if (const uint64_t* found = tokens_needed_.find(key)) {

@@ -23,11 +23,11 @@ class BudgetQuestions {
   // `work`: steps on the expressions for all answers. `searched_places`: places that one search for a way to finish may
   // visit.
   BudgetQuestions(const ExpressionStore& expressions, size_t work, size_t most = endless, size_t searched_places = MAX_SEARCHED_PLACES.value)
-      : expressions_(&expressions), work_end_(expressions.work() + work), left_(most), searched_places_(searched_places) {}
+      : expressions_(&expressions), work_end_(expressions.steps() + work), left_(most), searched_places_(searched_places) {}
 
   bool limited() const { return left_ != endless; }
   bool used_up() {
-    const bool overworked = expressions_ && expressions_->work() > work_end_;
+    const bool overworked = expressions_ && expressions_->steps() > work_end_;
     if (overworked) met_.add(Limit::mask_work);
     if (left_ == 0) met_.add(Limit::budget_questions);
     return overworked || left_ == 0;

@@ -29,7 +29,7 @@ uint64_t LexemeLimits::rest_of(LexId lexer) {
   if (const uint64_t* found = rests_.find(index(lexer))) return *found;
   uint64_t rest = endless;
   for (const Lexer::Entry& entry : lexer_.copy_of_entries(lexer)) {
-    rest = std::min<uint64_t>(rest, lexer_.expressions().shortest(entry.expression).size());
+    rest = std::min<uint64_t>(rest, lexer_.shortest_texts().of(entry.expression).size());
   }
   rests_.insert(index(lexer), rest);
   return rest;
@@ -38,9 +38,9 @@ uint64_t LexemeLimits::rest_of(LexId lexer) {
 void LexemeLimits::keep_nearer(LexId lexer, std::span<uint32_t> words) {
   stepping_.allow_mask();
   const uint64_t rest = rest_of(lexer);
-  const size_t enough = lexer_.expressions().work() + stepping_.limits().mask_work;
+  const size_t enough = lexer_.expressions().steps() + stepping_.limits().mask_work;
   const auto is_nearer = [&](LexId end) {
-    if (lexer_.expressions().work() > enough) return false;  // searches take too long
+    if (lexer_.expressions().steps() > enough) return false;  // searches take too long
     try {
       return rest_of(end) < rest;
     } catch (const LimitError&) {  // not verified

@@ -105,7 +105,7 @@ void Completions::expand(const RulePath& path, std::string& out) {
     if (here.segment.is_rule) {
       stack.push_back(&paths_.of(grammar_.rules[here.segment.id].start, stepping_.slots().fresh(here.segment.id)));
     } else {
-      out += lexer_.expressions().shortest(ExprId{here.segment.id});
+      out += lexer_.shortest_texts().of(ExprId{here.segment.id});
     }
     if (out.size() > MAX_SHORTEST_MATCH.value) throw_too_long();
   }
@@ -153,7 +153,7 @@ std::string Completions::compose(const Place& place, bool thorough) {
     for (const Lexer::Entry& entry : entries) offer_entry(best, entry, place, thorough);
   }
   if (best.cost == endless) throw GrammarError("there is no way to finish from here");
-  std::string text = lexer_.expressions().shortest(best.rest);
+  std::string text = lexer_.shortest_texts().of(best.rest);
   if (!best.whole) complete_item(best.item, text);
   return text;
 }
@@ -168,7 +168,7 @@ void Completions::offer_entry(Ending& best, const Lexer::Entry& entry, const Pla
     if (is_enough(best, thorough)) break;
     if (step.remember >= 0) {
       TextId text = place.text;
-      for (char c : lexer_.expressions().shortest(entry.expression)) text = stepping_.memory().extend(text, static_cast<uint8_t>(c));
+      for (char c : lexer_.shortest_texts().of(entry.expression)) text = stepping_.memory().extend(text, static_cast<uint8_t>(c));
       step.next.memory = stepping_.slots().remembering(grammar_.state(step.next.state).rule, step.next.memory, step.remember, text);
     }
     const uint64_t rest = item_cost(step.next);
@@ -194,7 +194,7 @@ std::string Completions::by_steps(Place place) {
     stepping_.allow_way();  // for each lexeme, because each brings the end nearer
     limits_.prepare(place.lexer);
     const ExprId rest = next_lexeme(place);
-    const std::string lexeme = rest == ExprId::nothing ? std::string() : lexer_.expressions().shortest(rest);
+    const std::string lexeme = rest == ExprId::nothing ? std::string() : lexer_.shortest_texts().of(rest);
     Place next = place;
     if (rest == ExprId::nothing || !stepping_.step(next, lexeme)) throw GrammarError("there is no way to finish from here");
     text += lexeme;
@@ -249,7 +249,7 @@ std::vector<std::string> Completions::limited_rests(const Place& place, const Pl
   for (const Lexer::Entry& entry : lexer_.copy_of_entries(place.lexer)) {
     if (!limits_.has_limit(entry.terminal)) continue;
     if (read.empty()) {
-      rests.push_back(lexer_.expressions().shortest(entry.expression));
+      rests.push_back(lexer_.shortest_texts().of(entry.expression));
     } else if (const std::optional<std::string>& rest = limits_.rests_of_beginnings(entry.terminal)[static_cast<uint8_t>(read[0])]) {
       rests.push_back(*rest);
     }

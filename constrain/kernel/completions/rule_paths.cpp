@@ -336,7 +336,7 @@ bool RulePaths::Search::take_edge(size_t at, Visit& visit) {
       visit.forgot |= mode_ == SearchMode::without_texts;
       if (mode_ != SearchMode::without_texts) {
         TextId id = TextId::empty;
-        for (char c : paths_.lexer_.expressions().shortest(e)) id = paths_.memory_.extend(id, static_cast<uint8_t>(c));
+        for (char c : paths_.lexer_.shortest_texts().of(e)) id = paths_.memory_.extend(id, static_cast<uint8_t>(c));
         memory = slots_.remembering(rule_, memory, remember, id);
       }
     }

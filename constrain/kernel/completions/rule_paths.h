@@ -52,7 +52,7 @@ class RulePaths {
   uint64_t edge_cost(const Edge& edge);
   const std::vector<uint32_t>& states_of(uint32_t rule) const { return states_of_[rule]; }
 
-  uint64_t lexeme_cost(ExprId lexeme) { return uint64_t{lexer_.expressions().shortest(lexeme).size()} << 16; }
+  uint64_t lexeme_cost(ExprId lexeme) { return uint64_t{lexer_.shortest_texts().of(lexeme).size()} << 16; }
   bool searched_long() const;  // searches have taken so long that any way is good enough
 
   size_t memory_bytes() const { return paths_.size() * (sizeof(RulePath) + sizeof(RulePath::Segment)) + ids_.bytes(); }

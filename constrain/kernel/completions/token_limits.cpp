@@ -154,8 +154,8 @@ void TokenLimits::prefer(TermId terminal, ExprId rest) {
   if (preferred_.find(index(rest))) return;
   preferred_.insert(index(rest), 1);
   const uint64_t tokens = rest_of(terminal, rest);
-  if (tokens == endless || vocabulary_.spell(lexer_.expressions().shortest(rest)).counts[0] <= tokens) return;
-  lexer_.expressions().prefer(rest, text_in_fewest_tokens(terminal, rest));
+  if (tokens == endless || vocabulary_.spell(lexer_.shortest_texts().of(rest)).counts[0] <= tokens) return;
+  lexer_.shortest_texts().prefer(rest, text_in_fewest_tokens(terminal, rest));
 }
 
 // For each first byte of a terminal's texts: the fewest tokens of a text that begins with it, and the first of them.

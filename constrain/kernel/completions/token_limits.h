@@ -55,7 +55,7 @@ class TokenLimits {
   const Refused* refused(const Place& place, std::span<const uint32_t> words);
   bool knows_refused(const Place& place) const { return !any() || refused_ids_.find(key(place)); }
 
-  // Lets `ExpressionStore::shortest` complete the current lexeme, and later ones, in fewest tokens.
+  // Lets `ShortestTexts` complete the current lexeme, and later ones, in fewest tokens.
   void prepare(LexId lexer);
   bool has_limit(TermId terminal) const { return grammar_.token_limit(terminal) != unbounded; }
   // By first byte of a text: the rest, in fewest tokens; none if that does not fit into the limit.

@@ -1,4 +1,6 @@
 // The bytes that an expression may begin with or contain, and the bytes that it distinguishes.
+#include "expressions/byte_classes.h"
+
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -10,35 +12,45 @@ namespace constrain {
 
 namespace {
 
-using Kind = ExpressionStore::Kind;
+using Kind = ExpressionNodes::Kind;
+
+ByteSet first_of_substring(const ExpressionNodes& nodes, const ExpressionNodes::Node& node) {
+  const SuffixAutomaton& runs = nodes.runs(node);
+  ByteSet set;
+  for (uint32_t at = node.low(); at < node.high();) {
+    const auto byte = static_cast<uint8_t>(runs.chunk(at)[node.depth()]);
+    set.add(byte);
+    at = node.high() - at == 1 ? node.high() : nodes.transitions_by(node, byte).second;
+  }
+  return set;
+}
 
 }  // namespace
 
-ByteSet ExpressionStore::first(ExprId e) {
-  if (!is_tall(e)) return find_first(e);
+ByteSet ByteClasses::first(ExpressionNodes& nodes, ExprId e) {
+  if (!nodes.is_tall(e)) return find_first(nodes, e);
   auto known = [this](ExprId each) { return firsts_.find(index(each)); };
   if (const ByteSet* found = known(e)) return *found;
-  auto parts_of = [this](ExprId each, auto&& f) { each_part(each, f); };
-  for (ExprId each : tall_parts(e, known, parts_of)) firsts_.insert(index(each), find_first(each));
+  for (ExprId each : nodes.tall_parts(e, known)) firsts_.insert(index(each), find_first(nodes, each));
   return *known(e);
 }
 
-ByteSet ExpressionStore::find_first(ExprId e) {
-  if (nodes_[index(e)].kind != Kind::concatenation) return first_of(e);
-  if (!nullable(head_of(e))) return first(head_of(e));
+ByteSet ByteClasses::find_first(ExpressionNodes& nodes, ExprId e) {
+  if (nodes[e].kind != Kind::concatenation) return first_of(nodes, e);
+  if (!nodes.nullable(nodes.head_of(e))) return first(nodes, nodes.head_of(e));
   if (const ByteSet* found = firsts_.find(index(e))) return *found;
-  const std::vector<ExprId> links = new_links(e, [this](ExprId link) { return !nullable(head_of(link)) || firsts_.find(index(link)); });
-  const ExprId last = rest_of(links.back());
-  ByteSet set = nodes_[index(last)].kind != Kind::concatenation ? first_of(last) : find_first(last);
+  const std::vector<ExprId> links = nodes.new_links(e, [&](ExprId link) { return !nodes.nullable(nodes.head_of(link)) || firsts_.find(index(link)); });
+  const ExprId last = nodes.rest_of(links.back());
+  ByteSet set = nodes[last].kind != Kind::concatenation ? first_of(nodes, last) : find_first(nodes, last);
   for (size_t i = links.size(); i-- > 0;) {
-    set = set | first(head_of(links[i]));
+    set = set | first(nodes, nodes.head_of(links[i]));
     firsts_.insert(index(links[i]), set);
   }
   return set;
 }
 
-ByteSet ExpressionStore::first_of(ExprId e) {
-  const Node& node = nodes_[index(e)];
+ByteSet ByteClasses::first_of(ExpressionNodes& nodes, ExprId e) {
+  const ExpressionNodes::Node& node = nodes[e];
   switch (node.kind) {
     case Kind::nothing:
     case Kind::epsilon:
@@ -47,35 +59,34 @@ ByteSet ExpressionStore::first_of(ExprId e) {
     case Kind::complement:
       return ByteSet::all();
     case Kind::bytes:
-      return byte_sets_[node.byte_set()];
+      return nodes.byte_set(node);
     case Kind::literal: {
       ByteSet set;
-      set.add(static_cast<uint8_t>(literals_[node.offset()]));
+      set.add(static_cast<uint8_t>(nodes.literal(node)[0]));
       return set;
     }
     case Kind::concatenation:
-      return first(e);
+      return first(nodes, e);
     case Kind::alternation:
     case Kind::intersection: {  // the result is kept: Boolean operations share their operands
       if (const ByteSet* found = firsts_.find(index(e))) return *found;
       const bool any = node.kind == Kind::alternation;
       ByteSet set = any ? ByteSet{} : ByteSet::all();
-      for (ExprId part : parts(e)) set = any ? set | first(part) : set & first(part);
+      for (ExprId part : nodes.parts(node)) set = any ? set | first(nodes, part) : set & first(nodes, part);
       firsts_.insert(index(e), set);
       return set;
     }
     case Kind::repetition:
-      return first(node.unit());
+      return first(nodes, node.unit());
     case Kind::window:
-      return first(node.part());
+      return first(nodes, node.part());
     case Kind::substring:
-      return first_of_substring(node);
+      return first_of_substring(nodes, node);
     case Kind::literal_set: {
       ByteSet set;
-      const std::vector<std::string>& texts = literal_sets_[node.literal_set()].texts;
-      count_parts(node.high() - node.low());
-      for (uint32_t i = node.low(); i < node.high(); ++i) {
-        if (texts[i].size() > node.depth()) set.add(static_cast<uint8_t>(texts[i][node.depth()]));
+      nodes.work().count_parts(node.high() - node.low());
+      for (const std::string& text : nodes.literal_set(node)) {
+        if (text.size() > node.depth()) set.add(static_cast<uint8_t>(text[node.depth()]));
       }
       return set;
     }
@@ -89,16 +100,15 @@ ByteSet ExpressionStore::first_of(ExprId e) {
   return {};
 }
 
-ByteSet ExpressionStore::alphabet(ExprId e) {
+ByteSet ByteClasses::alphabet(ExpressionNodes& nodes, ExprId e) {
   auto known = [this](ExprId each) { return alphabets_.find(index(each)); };
   if (const ByteSet* found = known(e)) return *found;
-  auto parts_of = [this](ExprId each, auto&& f) { each_part(each, f); };
-  for (ExprId each : tall_parts(e, known, parts_of)) alphabets_.insert(index(each), find_alphabet(each));
+  for (ExprId each : nodes.tall_parts(e, known)) alphabets_.insert(index(each), find_alphabet(nodes, each));
   return *known(e);
 }
 
-ByteSet ExpressionStore::find_alphabet(ExprId e) {
-  const Node node = nodes_[index(e)];
+ByteSet ByteClasses::find_alphabet(ExpressionNodes& nodes, ExprId e) {
+  const ExpressionNodes::Node node = nodes[e];
   ByteSet set;
   switch (node.kind) {
     case Kind::nothing:
@@ -110,46 +120,46 @@ ByteSet ExpressionStore::find_alphabet(ExprId e) {
       break;
     case Kind::bytes:
     case Kind::multiple:
-      set = first(e);
+      set = first(nodes, e);
       break;
     case Kind::literal:
-      for (uint32_t i = 0; i < node.length(); ++i) set.add(static_cast<uint8_t>(literals_[node.offset() + i]));
+      for (char c : nodes.literal(node)) set.add(static_cast<uint8_t>(c));
       break;
     case Kind::concatenation: {
-      const std::vector<ExprId> links = new_links(e, [this](ExprId link) { return alphabets_.find(index(link)); });
-      set = alphabet(rest_of(links.back()));
+      const std::vector<ExprId> links = nodes.new_links(e, [&](ExprId link) { return alphabets_.find(index(link)); });
+      set = alphabet(nodes, nodes.rest_of(links.back()));
       for (size_t i = links.size(); i-- > 0;) {
-        set = set | alphabet(head_of(links[i]));
+        set = set | alphabet(nodes, nodes.head_of(links[i]));
         if (i > 0) alphabets_.insert(index(links[i]), set);
       }
       break;
     }
     case Kind::alternation:
-      for (uint32_t i = 0; i < node.part_count(); ++i) set = set | alphabet(children_[node.first_part() + i]);
+      for (ExprId part : nodes.parts(node)) set = set | alphabet(nodes, part);
       break;
     case Kind::intersection:
       set = ByteSet::all();
-      for (uint32_t i = 0; i < node.part_count(); ++i) set = set & alphabet(children_[node.first_part() + i]);
+      for (ExprId part : nodes.parts(node)) set = set & alphabet(nodes, part);
       break;
     case Kind::repetition:
-      set = alphabet(node.unit());
+      set = alphabet(nodes, node.unit());
       break;
     case Kind::window:
-      set = alphabet(node.part());
+      set = alphabet(nodes, node.part());
       break;
     case Kind::substring:
-      set = substrings_[node.automaton()]->alphabet();
+      set = nodes.runs(node).alphabet();
       break;
     case Kind::literal_set:
-      for (uint32_t i = node.low(); i < node.high(); ++i) {
-        for (char c : literal_sets_[node.literal_set()].texts[i].substr(node.depth())) set.add(static_cast<uint8_t>(c));
+      for (const std::string& text : nodes.literal_set(node)) {
+        for (char c : text.substr(node.depth())) set.add(static_cast<uint8_t>(c));
       }
       break;
   }
   return set;
 }
 
-void ExpressionStore::collect_byte_sets(ExprId start, std::vector<ByteSet>& out) {
+void ByteClasses::collect(ExpressionNodes& nodes, ExprId start, std::vector<ByteSet>& out) {
   size_t visited = 0;
   uncollected_.assign(1, start);
   while (!uncollected_.empty()) {
@@ -157,7 +167,7 @@ void ExpressionStore::collect_byte_sets(ExprId start, std::vector<ByteSet>& out)
     uncollected_.pop_back();
     if (std::exchange(collected_[index(e)], collection_) == collection_) continue;  // shared by several operands
     ++visited;
-    const Node& node = nodes_[index(e)];
+    const ExpressionNodes::Node& node = nodes[e];
     switch (node.kind) {
       case Kind::nothing:
       case Kind::epsilon:
@@ -165,15 +175,15 @@ void ExpressionStore::collect_byte_sets(ExprId start, std::vector<ByteSet>& out)
         break;
       case Kind::bytes:
       case Kind::literal:
-        out.push_back(first(e));
+        out.push_back(first(nodes, e));
         break;
       case Kind::concatenation:
         uncollected_.push_back(node.head());
-        if (nullable(node.head())) uncollected_.push_back(node.rest());
+        if (nodes.nullable(node.head())) uncollected_.push_back(node.rest());
         break;
       case Kind::alternation:
       case Kind::intersection:
-        for (ExprId part : parts(e)) uncollected_.push_back(part);
+        for (ExprId part : nodes.parts(node)) uncollected_.push_back(part);
         break;
       case Kind::complement:
         uncollected_.push_back(node.excluded());
@@ -188,23 +198,23 @@ void ExpressionStore::collect_byte_sets(ExprId start, std::vector<ByteSet>& out)
       case Kind::literal_set:
       case Kind::multiple:
       case Kind::substring:
-        first(e).each([&out](uint8_t b) { out.push_back(ByteSet::range(b, b)); });
+        first(nodes, e).each([&out](uint8_t b) { out.push_back(ByteSet::range(b, b)); });
         break;
     }
   }
-  count_parts(visited);
+  nodes.work().count_parts(visited);
 }
 
-std::vector<uint8_t> ExpressionStore::representatives(std::span<const ExprId> expressions) {
+std::vector<uint8_t> ByteClasses::representatives(ExpressionNodes& nodes, std::span<const ExprId> expressions) {
   std::vector<ByteSet> sets;
-  collected_.resize(nodes_.size());
+  collected_.resize(nodes.size());
   if (++collection_ == 0) {
     std::fill(collected_.begin(), collected_.end(), 0u);
     collection_ = 1;
   }
-  for (ExprId e : expressions) collect_byte_sets(e, sets);
-  ++spent_;
-  count_parts(2 * sets.size());
+  for (ExprId e : expressions) collect(nodes, e, sets);
+  nodes.work().count(1);
+  nodes.work().count_parts(2 * sets.size());
   std::array<uint64_t, 256> signature{};
   for (size_t i = 0; i < sets.size(); ++i) {
     sets[i].each([&](uint8_t b) { signature[b] = scramble(signature[b] + i + 1); });

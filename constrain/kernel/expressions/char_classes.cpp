@@ -18,16 +18,14 @@ std::vector<CodePointRange> clip(std::span<const CodePointRange> ranges, uint32_
   return result;
 }
 
-}  // namespace
-
 // The encodings of `ranges`, all with the same number of continuation bytes, as an expression that branches once, on
 // the lead byte: lead bytes with equal tails share a branch. `lead` is the marker of the lead byte.
-ExprId ExpressionStore::utf8(const std::vector<CodePointRange>& ranges, unsigned continuation_bytes, uint32_t lead) {
+ExprId utf8(ExpressionStore& store, const std::vector<CodePointRange>& ranges, unsigned continuation_bytes, uint32_t lead) {
   if (ranges.empty()) return ExprId::nothing;
   if (continuation_bytes == 0) {
     ByteSet set;
     for (auto [a, b] : ranges) set = set | ByteSet::range(lead | a, lead | b);
-    return bytes(set);
+    return store.bytes(set);
   }
   unsigned shift = 6 * continuation_bytes;
   uint32_t block = 1u << shift;
@@ -43,7 +41,7 @@ ExprId ExpressionStore::utf8(const std::vector<CodePointRange>& ranges, unsigned
     while (ranges[from].second < base) ++from;
     if (ranges[from].first <= base && ranges[from].second >= base + block - 1) {
       ExprId full = ExprId::epsilon;
-      for (unsigned i = 0; i < continuation_bytes; ++i) full = concatenation(bytes(ByteSet::range(0x80, 0xBF)), full);
+      for (unsigned i = 0; i < continuation_bytes; ++i) full = store.concatenation(store.bytes(ByteSet::range(0x80, 0xBF)), full);
       add(full, lead | value);
       continue;
     }
@@ -51,14 +49,16 @@ ExprId ExpressionStore::utf8(const std::vector<CodePointRange>& ranges, unsigned
     for (size_t i = from; i < ranges.size() && ranges[i].first < base + block; ++i) {
       inside.emplace_back(std::max(ranges[i].first, base) - base, std::min(ranges[i].second, base + block - 1) - base);
     }
-    if (!inside.empty()) add(utf8(inside, continuation_bytes - 1, 0x80), lead | value);
+    if (!inside.empty()) add(utf8(store, inside, continuation_bytes - 1, 0x80), lead | value);
   }
   std::vector<ExprId> branches;
-  for (auto& [tail, set] : tails) branches.push_back(concatenation(bytes(set), tail));
-  return alternation(std::move(branches));
+  for (auto& [tail, set] : tails) branches.push_back(store.concatenation(store.bytes(set), tail));
+  return store.alternation(std::move(branches));
 }
 
-ExprId ExpressionStore::char_class(std::span<const CodePointRange> given, bool json) {
+}  // namespace
+
+ExprId char_class(ExpressionStore& store, std::span<const CodePointRange> given, bool json) {
   std::vector<CodePointRange> ranges(given.begin(), given.end());
   std::sort(ranges.begin(), ranges.end());
   std::vector<ExprId> branches;
@@ -76,9 +76,9 @@ ExprId ExpressionStore::char_class(std::span<const CodePointRange> given, bool j
       if (c == 8 || c == 9 || c == 10 || c == 12 || c == 13 || !wanted(c)) continue;
       (c < 16 ? high_zero : high_one).add(static_cast<uint8_t>("0123456789abcdef"[c & 15]));
     }
-    ExprId unicode = alternation({concatenation(literal("u000"), bytes(high_zero)), concatenation(literal("u001"), bytes(high_one))});
-    ExprId after = alternation({bytes(escapes), unicode});
-    branches.push_back(concatenation(literal("\\"), after));
+    ExprId unicode = store.alternation({store.concatenation(store.literal("u000"), store.bytes(high_zero)), store.concatenation(store.literal("u001"), store.bytes(high_one))});
+    ExprId after = store.alternation({store.bytes(escapes), unicode});
+    branches.push_back(store.concatenation(store.literal("\\"), after));
     std::vector<CodePointRange> plain;
     for (auto [low, high] : std::initializer_list<CodePointRange>{{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}}) {
       std::vector<CodePointRange> piece = clip(ranges, low, high);
@@ -87,13 +87,13 @@ ExprId ExpressionStore::char_class(std::span<const CodePointRange> given, bool j
     std::sort(plain.begin(), plain.end());
     ranges = std::move(plain);
   }
-  branches.push_back(utf8(clip(ranges, 0, 0x7F), 0, 0));
-  branches.push_back(utf8(clip(ranges, 0x80, 0x7FF), 1, 0xC0));
+  branches.push_back(utf8(store, clip(ranges, 0, 0x7F), 0, 0));
+  branches.push_back(utf8(store, clip(ranges, 0x80, 0x7FF), 1, 0xC0));
   std::vector<CodePointRange> three = clip(ranges, 0x800, 0xD7FF);
   for (CodePointRange range : clip(ranges, 0xE000, 0xFFFF)) three.push_back(range);
-  branches.push_back(utf8(three, 2, 0xE0));
-  branches.push_back(utf8(clip(ranges, 0x10000, 0x10FFFF), 3, 0xF0));
-  return alternation(std::move(branches));
+  branches.push_back(utf8(store, three, 2, 0xE0));
+  branches.push_back(utf8(store, clip(ranges, 0x10000, 0x10FFFF), 3, 0xF0));
+  return store.alternation(std::move(branches));
 }
 
 }  // namespace constrain

@@ -3,6 +3,8 @@
 // Once a text contains a match of an unanchored pattern, the derivative of the pattern is X* besides its former parts.
 // If X* is known to include them, such expressions stay small: settled conditions vanish instead of multiplying the
 // states of other conditions.
+#include "expressions/inclusion.h"
+
 #include <algorithm>
 #include <span>
 
@@ -12,20 +14,24 @@ namespace constrain {
 
 namespace {
 
-using Kind = ExpressionStore::Kind;
+using Kind = ExpressionNodes::Kind;
 
 constexpr size_t max_pairs = 64;  // pairs of derivatives of a unit and of X*
 constexpr uint32_t max_nested_inclusions = 8;  // nested questions about units
 
-}  // namespace
-
-bool ExpressionStore::is_star(ExprId e) const {
-  const Node& node = nodes_[index(e)];
-  return node.kind == Kind::repetition && node.minimum() == 0 && node.maximum() == unbounded && nodes_[index(node.unit())].finite;
+// Whether every alternative of one expression is an alternative of the other, which is an alternation.
+bool is_among(const ExpressionNodes& nodes, ExprId e, ExprId alternation) {
+  auto before = [&nodes](ExprId a, ExprId b) { return nodes.hash(a) < nodes.hash(b); };
+  const std::span<const ExprId> all = nodes.parts(nodes[alternation]);
+  if (nodes.kind(e) != Kind::alternation) return std::binary_search(all.begin(), all.end(), e, before);
+  const std::span<const ExprId> some = nodes.parts(nodes[e]);
+  return some.size() <= all.size() && std::includes(all.begin(), all.end(), some.begin(), some.end(), before);
 }
 
+}  // namespace
+
 // Whether every match of the expression certainly is one of `star`, which is X*. No for tall expressions.
-bool ExpressionStore::within(ExprId e, ExprId star) {
+bool Inclusions::within(ExpressionStore& store, ExprId e, ExprId star) {
   std::vector<uint64_t> chain;  // of concatenations: each is included if all heads after it, and the end, are
   bool result = true;
   for (;;) {
@@ -37,13 +43,13 @@ bool ExpressionStore::within(ExprId e, ExprId star) {
     }
     within_.insert(key, false);  // until it is known, because derivatives of X* may ask the same again
     chain.push_back(key);
-    const Node& node = nodes_[index(e)];
+    const ExpressionNodes::Node& node = store[e];
     if (node.kind != Kind::concatenation || node.finite) {
-      result = is_part_within(e, star);
+      result = is_part_within(store, e, star);
       break;
     }
     const ExprId rest = node.rest();
-    result = within(node.head(), star);
+    result = within(store, node.head(), star);
     if (!result) break;
     e = rest;
   }
@@ -52,28 +58,27 @@ bool ExpressionStore::within(ExprId e, ExprId star) {
 }
 
 // The same for an expression that is no chain of concatenations, or is finite.
-bool ExpressionStore::is_part_within(ExprId e, ExprId star) {
-  if (is_tall(e)) return false;
-  const Node node = nodes_[index(e)];
-  auto parts_of = [&] { return std::vector<ExprId>(children_.begin() + node.first_part(), children_.begin() + node.first_part() + node.part_count()); };
-  auto inside = [&](ExprId each) { return within(each, star); };
+bool Inclusions::is_part_within(ExpressionStore& store, ExprId e, ExprId star) {
+  if (store.nodes().is_tall(e)) return false;
+  const ExpressionNodes::Node node = store[e];
+  auto inside = [&](ExprId each) { return within(store, each, star); };
   switch (node.kind) {
     case Kind::repetition:
       return inside(node.unit());
     case Kind::window:
       return inside(node.part());
     case Kind::intersection: {
-      const std::vector<ExprId> parts = parts_of();
+      const std::vector<ExprId> parts = store.nodes().copy_of_parts(node);
       return std::any_of(parts.begin(), parts.end(), inside);
     }
     case Kind::alternation: {
-      const std::vector<ExprId> parts = parts_of();
-      return node.finite ? units_within(e, star) : std::all_of(parts.begin(), parts.end(), inside);
+      const std::vector<ExprId> parts = store.nodes().copy_of_parts(node);
+      return node.finite ? units_within(store, e, star) : std::all_of(parts.begin(), parts.end(), inside);
     }
     case Kind::concatenation:
     case Kind::bytes:
     case Kind::literal:
-      return units_within(e, star);
+      return units_within(store, e, star);
     default:
       return false;
   }
@@ -81,7 +86,7 @@ bool ExpressionStore::is_part_within(ExprId e, ExprId star) {
 
 // The same for few and short texts, by following both. The derivatives of X* may lead to further nested questions;
 // beyond a few of them the answer is no.
-bool ExpressionStore::units_within(ExprId e, ExprId star) {
+bool Inclusions::units_within(ExpressionStore& store, ExprId e, ExprId star) {
   if (inclusions_ == max_nested_inclusions) return false;
   struct Nested {
     uint32_t& count;
@@ -91,11 +96,11 @@ bool ExpressionStore::units_within(ExprId e, ExprId star) {
   std::vector<std::pair<ExprId, ExprId>> pairs{{e, star}};
   for (size_t at = 0; at < pairs.size(); ++at) {
     const auto [own, other] = pairs[at];
-    if (nullable(own) && !nullable(other)) return false;
-    ByteSet possible = first(own);
-    for (uint8_t byte : representatives({own, other})) {
+    if (store.nullable(own) && !store.nullable(other)) return false;
+    ByteSet possible = store.first(own);
+    for (uint8_t byte : store.representatives({own, other})) {
       if (!possible.contains(byte)) continue;
-      const std::pair<ExprId, ExprId> next{derivative(own, byte), derivative(other, byte)};
+      const std::pair<ExprId, ExprId> next{store.derivative(own, byte), store.derivative(other, byte)};
       if (next.first == ExprId::nothing) continue;
       if (next.second == ExprId::nothing) return false;
       if (std::find(pairs.begin(), pairs.end(), next) != pairs.end()) continue;
@@ -107,40 +112,28 @@ bool ExpressionStore::units_within(ExprId e, ExprId star) {
 }
 
 // Removes alternatives that an alternative X* includes.
-void ExpressionStore::absorb(std::vector<ExprId>& alternatives) {
-  const auto star = std::find_if(alternatives.begin(), alternatives.end(), [this](ExprId e) { return is_star(e); });
+void Inclusions::absorb(ExpressionStore& store, std::vector<ExprId>& alternatives) {
+  const auto star = std::find_if(alternatives.begin(), alternatives.end(), [&](ExprId e) { return store.nodes().is_star(e); });
   if (star == alternatives.end()) return;
   const ExprId taking = *star;
-  std::erase_if(alternatives, [&](ExprId e) { return e != taking && within(e, taking); });
-}
-
-// Whether every alternative of one expression is an alternative of the other, which is an alternation.
-bool ExpressionStore::is_among(ExprId e, ExprId alternation) const {
-  auto before = [this](ExprId a, ExprId b) { return hash(a) < hash(b); };
-  auto alternatives = [this](ExprId each) {
-    return std::span(children_).subspan(nodes_[index(each)].first_part(), nodes_[index(each)].part_count());
-  };
-  const std::span<const ExprId> all = alternatives(alternation);
-  if (nodes_[index(e)].kind != Kind::alternation) return std::binary_search(all.begin(), all.end(), e, before);
-  const std::span<const ExprId> some = alternatives(e);
-  return some.size() <= all.size() && std::includes(all.begin(), all.end(), some.begin(), some.end(), before);
+  std::erase_if(alternatives, [&](ExprId e) { return e != taking && within(store, e, taking); });
 }
 
 // Whether one part certainly excludes all that another one matches. The parts are sorted by their hashes.
-bool ExpressionStore::excludes_itself(const std::vector<ExprId>& parts) {
-  auto before = [this](ExprId a, ExprId b) { return hash(a) < hash(b); };
+bool Inclusions::excludes_itself(ExpressionStore& store, const std::vector<ExprId>& parts) {
+  auto before = [&](ExprId a, ExprId b) { return store.hash(a) < store.hash(b); };
   for (ExprId part : parts) {
-    const Node& node = nodes_[index(part)];
+    const ExpressionNodes::Node& node = store[part];
     if (node.kind != Kind::complement) continue;
     const ExprId excluded = node.excluded();
-    count_parts(parts.size() / 4);
-    if (nodes_[index(excluded)].kind == Kind::alternation) {
-      if (std::any_of(parts.begin(), parts.end(), [&](ExprId each) { return is_among(each, excluded); })) return true;
+    store.work().count_parts(parts.size() / 4);
+    if (store[excluded].kind == Kind::alternation) {
+      if (std::any_of(parts.begin(), parts.end(), [&](ExprId each) { return is_among(store.nodes(), each, excluded); })) return true;
     } else if (std::binary_search(parts.begin(), parts.end(), excluded, before)) {
       return true;
     }
-    if (!is_star(excluded)) continue;
-    if (std::any_of(parts.begin(), parts.end(), [&](ExprId each) { return each != part && within(each, excluded); })) return true;
+    if (!store.nodes().is_star(excluded)) continue;
+    if (std::any_of(parts.begin(), parts.end(), [&](ExprId each) { return each != part && within(store, each, excluded); })) return true;
   }
   return false;
 }

@@ -1,45 +1,43 @@
-// How long matches must be, from the structure of an expression: upper bounds, for budgets.
-//
-// A match that goes in a circle also matches without the circle. So among matches of at least n bytes the shortest is
-// hardly longer than n: by less than the longest circle (`circle`), unless no match that short goes in a circle at all
-// (`settled`). An automaton with p positions settles within p bytes, and its circles are no longer than that.
+// How long matches must be, and how far away their ends are.
+#include "expressions/lengths.h"
+
 #include <algorithm>
 
-#include "base/errors.h"
 #include "expressions/nesting.h"
 
 namespace constrain {
 
 namespace {
 
-uint64_t capped(uint64_t length) { return std::min(length, ExpressionStore::no_limit); }
+using Kind = ExpressionNodes::Kind;
+
+uint64_t capped(uint64_t length) { return std::min(length, Lengths::no_limit); }
 
 uint64_t times(uint64_t a, uint64_t b) {
   if (a == 0 || b == 0) return 0;
-  return a > ExpressionStore::no_limit / b ? ExpressionStore::no_limit : capped(a * b);
+  return a > Lengths::no_limit / b ? Lengths::no_limit : capped(a * b);
 }
 
-ExpressionStore::Lengths of_one(uint64_t length) { return {length, length, length, length + 1, length, 0}; }
+LengthBounds of_one(uint64_t length) { return {length, length, length, length + 1, length, 0}; }
 
 }  // namespace
 
-ExpressionStore::Lengths ExpressionStore::lengths(ExprId e) {
-  const Node& node = nodes_[index(e)];
+LengthBounds Lengths::of(ExprId e) {
+  const ExpressionNodes::Node& node = nodes_[e];
   if (node.kind == Kind::literal) return of_one(node.length());
-  auto known = [this](ExprId each) { return length_ids_.find(index(each)); };
-  if (const uint32_t* found = known(e)) return lengths_[*found];
-  auto parts_of = [this](ExprId each, auto&& f) { each_part(each, f); };
-  for (ExprId each : tall_parts(e, known, parts_of)) keep_lengths(each, find_lengths(each));
-  return lengths_[*known(e)];
+  auto known = [this](ExprId each) { return ids_.find(index(each)); };
+  if (const uint32_t* found = known(e)) return bounds_[*found];
+  for (ExprId each : nodes_.tall_parts(e, known)) keep(each, find(each));
+  return bounds_[*known(e)];
 }
 
-void ExpressionStore::keep_lengths(ExprId e, const Lengths& lengths) {
-  length_ids_.insert(index(e), static_cast<uint32_t>(lengths_.size()));
-  lengths_.push_back(lengths);
+void Lengths::keep(ExprId e, const LengthBounds& bounds) {
+  ids_.insert(index(e), static_cast<uint32_t>(bounds_.size()));
+  bounds_.push_back(bounds);
 }
 
-ExpressionStore::Lengths ExpressionStore::find_lengths(ExprId e) {
-  const Node node = nodes_[index(e)];
+LengthBounds Lengths::find(ExprId e) {
+  const ExpressionNodes::Node node = nodes_[e];
   switch (node.kind) {
     case Kind::nothing:
     case Kind::epsilon:
@@ -51,17 +49,17 @@ ExpressionStore::Lengths ExpressionStore::find_lengths(ExprId e) {
     case Kind::literal:
       return of_one(node.length());
     case Kind::literal_set:
-      return lengths_of_set(node);
+      return of_set(node);
     case Kind::substring:
-      return lengths_of_substring(node);
+      return of_substring(node);
     case Kind::concatenation:
-      return lengths_of_chain(e);
+      return of_chain(e);
     case Kind::alternation:
-      return lengths_of_alternation(node);
+      return of_alternation(node);
     case Kind::repetition:
-      return lengths_of_repetition(node);
+      return of_repetition(node);
     case Kind::complement: {
-      const uint64_t longest = lengths(node.excluded()).longest;
+      const uint64_t longest = of(node.excluded()).longest;
       const uint64_t limit = longest < no_limit ? longest + 1 : no_limit;
       return {limit, limit, no_limit, no_limit, no_limit, no_limit};
     }
@@ -70,18 +68,17 @@ ExpressionStore::Lengths ExpressionStore::find_lengths(ExprId e) {
       return {digits, digits, no_limit, no_limit, no_limit, no_limit};
     }
     case Kind::window:
-      return lengths_of_window(node);
+      return of_window(node);
     case Kind::intersection:
-      return lengths_of_intersection(e);
+      return of_intersection(node);
   }
   return {no_limit, no_limit, no_limit, no_limit, no_limit, no_limit};
 }
 
-ExpressionStore::Lengths ExpressionStore::lengths_of_set(const Node& node) {
-  const std::vector<std::string>& texts = literal_sets_[node.literal_set()].texts;
-  Lengths all{no_limit, 0, 0, 1, 0, 0};
-  for (uint32_t i = node.low(); i < node.high(); ++i) {
-    const uint64_t length = texts[i].size() - node.depth();
+LengthBounds Lengths::of_set(const ExpressionNodes::Node& node) {
+  LengthBounds all{no_limit, 0, 0, 1, 0, 0};
+  for (const std::string& text : nodes_.literal_set(node)) {
+    const uint64_t length = text.size() - node.depth();
     all.least = std::min(all.least, length);
     all.longest = std::max(all.longest, length);
     all.positions += length;
@@ -90,26 +87,26 @@ ExpressionStore::Lengths ExpressionStore::lengths_of_set(const Node& node) {
   return all;
 }
 
-ExpressionStore::Lengths ExpressionStore::lengths_of_chain(ExprId e) {
-  const std::vector<ExprId> links = new_links(e, [this](ExprId link) { return length_ids_.find(index(link)); });
-  Lengths all = lengths(rest_of(links.back()));
+LengthBounds Lengths::of_chain(ExprId e) {
+  const std::vector<ExprId> links = nodes_.new_links(e, [this](ExprId link) { return ids_.find(index(link)); });
+  LengthBounds all = of(nodes_.rest_of(links.back()));
   for (size_t i = links.size(); i-- > 0;) {
-    const Lengths first = lengths(head_of(links[i]));
+    const LengthBounds first = of(nodes_.head_of(links[i]));
     all.rest = capped(std::max(first.rest + all.least, all.rest));
     all.least = capped(all.least + first.least);
     all.longest = capped(all.longest + first.longest);
     all.positions = capped(all.positions + first.positions);
     all.settled = capped(all.settled + first.settled);
     all.circle = std::max(all.circle, first.circle);
-    if (i > 0) keep_lengths(links[i], all);
+    if (i > 0) keep(links[i], all);
   }
   return all;
 }
 
-ExpressionStore::Lengths ExpressionStore::lengths_of_alternation(const Node& node) {
-  Lengths all{no_limit, 0, 0, 1, 0, 0};
-  for (uint32_t i = 0; i < node.part_count(); ++i) {
-    const Lengths each = lengths(children_[node.first_part() + i]);
+LengthBounds Lengths::of_alternation(const ExpressionNodes::Node& node) {
+  LengthBounds all{no_limit, 0, 0, 1, 0, 0};
+  for (ExprId part : nodes_.parts(node)) {
+    const LengthBounds each = of(part);
     all.least = std::min(all.least, each.least);
     all.rest = std::max(all.rest, each.rest);
     all.longest = std::max(all.longest, each.longest);
@@ -120,8 +117,8 @@ ExpressionStore::Lengths ExpressionStore::lengths_of_alternation(const Node& nod
   return all;
 }
 
-ExpressionStore::Lengths ExpressionStore::lengths_of_repetition(const Node& node) {
-  const Lengths each = lengths(node.unit());
+LengthBounds Lengths::of_repetition(const ExpressionNodes::Node& node) {
+  const LengthBounds each = of(node.unit());
   const uint64_t minimum = node.minimum(), maximum = node.maximum() == unbounded ? no_limit : node.maximum();
   return {times(minimum, each.least),
           capped(each.rest + times(minimum, each.least)),
@@ -131,9 +128,9 @@ ExpressionStore::Lengths ExpressionStore::lengths_of_repetition(const Node& node
           std::max(each.circle, each.settled)};
 }
 
-ExpressionStore::Lengths ExpressionStore::lengths_of_window(const Node& node) {
-  const Lengths part = lengths(node.part());
-  const Lengths unit = lengths(node.unit());
+LengthBounds Lengths::of_window(const ExpressionNodes::Node& node) {
+  const LengthBounds part = of(node.part());
+  const LengthBounds unit = of(node.unit());
   const uint64_t minimum = node.minimum();
   const uint64_t states = times(part.positions, unit.positions);
   const uint64_t most = node.maximum() == unbounded ? no_limit : times(uint64_t{node.maximum()} + 1, unit.longest);
@@ -143,14 +140,13 @@ ExpressionStore::Lengths ExpressionStore::lengths_of_window(const Node& node) {
   return {rest, rest, longest, times(states, minimum + 2), settled, times(states, unit.longest)};
 }
 
-ExpressionStore::Lengths ExpressionStore::lengths_of_intersection(ExprId e) {
+LengthBounds Lengths::of_intersection(const ExpressionNodes::Node& node) {
   uint64_t positions = 1, longest = no_limit, excluded = 0, digits = 0;
   uint64_t states = 1, settled = 0, circle = 0;  // of the parts that are neither complements nor multiples
   size_t plain = 0;
-  const std::span<const ExprId> span = parts(e);
-  for (ExprId part : std::vector<ExprId>(span.begin(), span.end())) {
-    const Node inner = nodes_[index(part)];
-    const Lengths each = lengths(part);
+  for (ExprId part : nodes_.parts(node)) {
+    const ExpressionNodes::Node& inner = nodes_[part];
+    const LengthBounds each = of(part);
     positions = times(positions, each.positions);
     longest = std::min(longest, each.longest);
     if (inner.kind == Kind::complement) {  // a longer match is not excluded
@@ -171,51 +167,63 @@ ExpressionStore::Lengths ExpressionStore::lengths_of_intersection(ExprId e) {
 }
 
 // Enough digits to make a multiple of the number read so far, if any digit may follow.
-uint64_t ExpressionStore::digits_of(const Node& multiple) const { return 24 + uint64_t{multiples_[multiple.machine()].scale}; }
+uint64_t Lengths::digits_of(const ExpressionNodes::Node& multiple) const { return 24 + uint64_t{nodes_.multiple(multiple).scale}; }
 
-// All derivatives, breadth first, and the distance of each from a match, found from the matches backwards.
-ExpressionStore::Explored ExpressionStore::explore(ExprId start, size_t max_states) {
-  std::vector<ExprId> states{start};
-  std::vector<std::vector<uint32_t>> into(1);
-  FlatMap<uint32_t, uint32_t> numbers;
-  numbers.insert(index(start), 0);
-  for (uint32_t at = 0; at < states.size(); ++at) {
-    ByteSet possible = first(states[at]);
-    for (uint8_t byte : representatives({states[at]})) {
-      if (!possible.contains(byte)) continue;
-      ExprId next = ExprId::nothing;
-      try {
-        next = derivative(states[at], byte);
-      } catch (const LimitError&) {
-        return {no_limit, no_limit};
+// A character takes at most 6 bytes. The first permitted end lies less than a chunk beyond the minimum.
+LengthBounds Lengths::of_substring(const ExpressionNodes::Node& node) const {
+  constexpr uint64_t bytes_of_character = 6;
+  const SuffixAutomaton& runs = nodes_.runs(node);
+  const uint64_t longest = std::min<uint64_t>(runs.longest_text(), bytes_of_character * node.most());
+  const uint64_t rest = std::min(longest, bytes_of_character * node.least() + runs.longest_chunk());
+  return {node.nullable ? 0 : rest, rest, longest, runs.memory_bytes(), longest, 0};
+}
+
+// About how many bytes a match needs; found without a search.
+uint32_t Distances::of(const ExpressionNodes& nodes, ExprId e) {
+  const ExpressionNodes::Node node = nodes[e];
+  if (node.nullable) return 0;
+  if (node.kind == Kind::literal) return node.length();
+  auto known = [this](ExprId each) { return distances_.find(index(each)); };
+  if (const uint32_t* found = known(e)) return *found;
+  for (ExprId each : nodes.tall_parts(e, known)) distances_.insert(index(each), find(nodes, each));
+  return *known(e);
+}
+
+uint32_t Distances::find(const ExpressionNodes& nodes, ExprId e) {
+  const ExpressionNodes::Node node = nodes[e];
+  uint64_t bytes = 1;
+  switch (node.kind) {
+    case Kind::concatenation: {
+      const std::vector<ExprId> links = nodes.new_links(e, [this](ExprId link) { return distances_.find(index(link)); });
+      bytes = of(nodes, nodes.rest_of(links.back()));
+      for (size_t i = links.size(); i-- > 0;) {
+        bytes = std::min(bytes + of(nodes, nodes.head_of(links[i])), MAX_SHORTEST_MATCH.value);
+        if (i > 0) distances_.insert(index(links[i]), static_cast<uint32_t>(bytes));
       }
-      if (next == ExprId::nothing) continue;
-      const uint32_t* found = numbers.find(index(next));
-      const uint32_t number = found ? *found : static_cast<uint32_t>(states.size());
-      if (!found) {
-        if (states.size() == max_states) return {no_limit, no_limit};
-        numbers.insert(index(next), number);
-        states.push_back(next);
-        into.emplace_back();
-      }
-      into[number].push_back(at);
+      break;
     }
+    case Kind::alternation:
+      bytes = MAX_SHORTEST_MATCH.value;
+      for (ExprId part : nodes.parts(node)) bytes = std::min<uint64_t>(bytes, of(nodes, part));
+      break;
+    case Kind::intersection:  // mostly too much, but a good guide to texts that suit all parts
+      bytes = 0;
+      for (ExprId part : nodes.parts(node)) bytes += of(nodes, part);
+      break;
+    case Kind::repetition:
+      bytes = uint64_t{node.minimum()} * of(nodes, node.unit());
+      break;
+    case Kind::window:
+      bytes = std::max<uint64_t>(of(nodes, node.part()), uint64_t{node.minimum()} * of(nodes, node.unit()));
+      if (node.unit_state() != node.unit()) bytes += of(nodes, node.unit_state());
+      break;
+    case Kind::substring:
+      bytes = std::max(node.least(), 1u);
+      break;
+    default:
+      break;
   }
-  std::vector<uint64_t> distances(states.size(), no_limit);
-  std::vector<uint32_t> queue;
-  for (uint32_t at = 0; at < states.size(); ++at) {
-    if (!nullable(states[at])) continue;
-    distances[at] = 0;
-    queue.push_back(at);
-  }
-  for (size_t i = 0; i < queue.size(); ++i) {
-    for (uint32_t from : into[queue[i]]) {
-      if (distances[from] != no_limit) continue;
-      distances[from] = distances[queue[i]] + 1;
-      queue.push_back(from);
-    }
-  }
-  return {*std::max_element(distances.begin(), distances.end()), states.size()};
+  return static_cast<uint32_t>(std::min(bytes, MAX_SHORTEST_MATCH.value));
 }
 
 }  // namespace constrain

@@ -8,32 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "base/errors.h"
-#include "expressions/expressions.h"
+#include "expressions/nodes.h"
 
 namespace constrain {
 
-// Counts nested questions.
-class ExpressionStore::Deciding {
- public:
-  explicit Deciding(ExpressionStore& store) : count_(store.decisions_) {
-    if (count_ >= store.max_decisions_) {
-      throw UndecidedError(limit_message("deciding what an expression matches asks too many questions within one another",
-                                         MAX_NESTED_DECISIONS, store.max_decisions_), Limit::nested_decisions);
-    }
-    ++count_;
-  }
-  Deciding(const Deciding&) = delete;
-  Deciding& operator=(const Deciding&) = delete;
-  ~Deciding() { --count_; }
-
- private:
-  uint32_t& count_;
-};
-
 // All links of a chain of concatenations.
 template <typename F>
-void ExpressionStore::each_part(ExprId e, F&& f) const {
+void ExpressionNodes::each_part(ExprId e, F&& f) const {
   const Node& node = nodes_[index(e)];
   switch (node.kind) {
     case Kind::concatenation:
@@ -42,7 +23,7 @@ void ExpressionStore::each_part(ExprId e, F&& f) const {
       break;
     case Kind::alternation:
     case Kind::intersection:
-      for (ExprId part : parts(e)) f(part);
+      for (ExprId part : parts(node)) f(part);
       break;
     case Kind::complement:
       f(node.excluded());
@@ -60,7 +41,7 @@ void ExpressionStore::each_part(ExprId e, F&& f) const {
 
 // The links of a chain of concatenations, up to one that is known: many chains end alike.
 template <typename Known>
-std::vector<ExprId> ExpressionStore::new_links(ExprId e, Known&& known) const {
+std::vector<ExprId> ExpressionNodes::new_links(ExprId e, Known&& known) const {
   std::vector<ExprId> links{e};
   for (ExprId rest = rest_of(e); nodes_[index(rest)].kind == Kind::concatenation && !known(rest); rest = rest_of(rest)) links.push_back(rest);
   return links;
@@ -68,7 +49,7 @@ std::vector<ExprId> ExpressionStore::new_links(ExprId e, Known&& known) const {
 
 // The expression itself, after its tall parts that are not known yet: the lowest first.
 template <typename Known, typename EachPart>
-std::vector<ExprId> ExpressionStore::tall_parts(ExprId e, Known&& known, EachPart&& each_part) const {
+std::vector<ExprId> ExpressionNodes::tall_parts(ExprId e, Known&& known, EachPart&& each_part) const {
   std::vector<ExprId> found{e};
   if (!is_tall(e)) return found;
   FlatMap<uint32_t, uint8_t> seen;
@@ -84,6 +65,12 @@ std::vector<ExprId> ExpressionStore::tall_parts(ExprId e, Known&& known, EachPar
     return std::pair(one.height, index(a)) < std::pair(other.height, index(b));
   });
   return found;
+}
+
+// The same for a property that all parts have a share in.
+template <typename Known>
+std::vector<ExprId> ExpressionNodes::tall_parts(ExprId e, Known&& known) const {
+  return tall_parts(e, known, [this](ExprId each, auto&& f) { each_part(each, f); });
 }
 
 }  // namespace constrain

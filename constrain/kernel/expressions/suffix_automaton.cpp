@@ -28,7 +28,7 @@ size_t bytes_of_character(char lead) {
   return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }
 
-// RFC 8259 section 7, one spelling for each character, as in ExpressionStore::char_class.
+// RFC 8259 section 7, one spelling for each character, as in char_class.
 void spell_json(std::string& out, std::string_view character) {
   const auto byte = static_cast<uint8_t>(character[0]);
   if (byte == '"' || byte == '\\') {

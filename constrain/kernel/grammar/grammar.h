@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "expressions/counts.h"
 #include "expressions/expressions.h"
 #include "values/values.h"
 
@@ -63,6 +64,7 @@ struct State {
 
 struct Grammar {
   ExpressionStore expressions;  // as at the end of compilation: every generation starts from a copy
+  LongCounts long_counts;       // of the expressions
   std::vector<ExprId> terminals;
   std::vector<std::string> terminal_names;
   std::vector<bool> remembered;  // by terminal: some edge remembers the lexeme
@@ -89,7 +91,7 @@ struct Grammar {
   bool has_temperatures = false;
 
   template <typename Archive>
-  void visit(Archive& archive) {  // without `expressions`
+  void visit(Archive& archive) {  // without expressions
     archive(terminals, terminal_names, remembered, kinds, lazy, token_limits, temperatures, roles, labels, ignored, rules, states, edges,
             conditions, actions, self_delimiting, has_values, numbers_by_double, strings_by_value, reads_groups, may_need_fresh,
             limits_tokens, reads_bytes, has_temperatures);

@@ -181,7 +181,7 @@ class Proof {
     pending.emplace_back(start, start);
     seen.insert(paired(start, start), 1);
     size_t followed = 0;
-    const size_t work_before = grammar_.expressions.work();
+    const size_t work_before = grammar_.expressions.steps();
     while (!pending.empty()) {
       auto [a, b] = pending.back();
       pending.pop_back();
@@ -196,7 +196,7 @@ class Proof {
           pending.emplace_back(x, y);
         });
         followed += std::min(partners_[one.terminal].size(), reading(b).size());
-        if (followed > max_edge_pairs || grammar_.expressions.work() > work_before + JointAutomaton::max_overlap_work) return false;
+        if (followed > max_edge_pairs || grammar_.expressions.steps() > work_before + JointAutomaton::max_overlap_work) return false;
       }
       if (followed > max_edge_pairs) return false;
     }
@@ -249,7 +249,7 @@ class Proof {
   ExprId coarse(ExprId terminal) {
     ExpressionStore& store = grammar_.expressions;
     try {
-      const ExprId more = store.without_counts(terminal);
+      const ExprId more = grammar_.long_counts.without(store, terminal);
       if (!store.nullable(more)) return more;
       return store.intersection({more, store.repetition(store.bytes(ByteSet::all()), 1, unbounded)});
     } catch (const UndecidedError&) {
@@ -571,7 +571,7 @@ LexingClaims find_lexing_claims(Grammar& grammar) {
     return {holds(proof, Proof::Claim::no_dead_end), false};
   } catch (const LimitError&) {  // the two claims have one limit on work, which is enough for either
   }
-  grammar.expressions.allow(MAX_COMPILE_WORK.value, &MAX_COMPILE_WORK);
+  grammar.expressions.work().allow({MAX_COMPILE_WORK.value, &MAX_COMPILE_WORK});
   try {
     return {!find_lexing_conflict(grammar), false};
   } catch (const LimitError&) {  // not known

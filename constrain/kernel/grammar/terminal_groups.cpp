@@ -13,7 +13,7 @@ bool JointAutomaton::follow(ExpressionStore& store, const std::vector<ExprId>& t
     if (terminals[t] != ExprId::nothing) all.push_back({t, terminals[t]});
   }
   add(all);
-  const size_t derivatives = store.work();
+  const size_t derivatives = store.steps();
   std::vector<std::vector<Entry>> next(256);
   std::vector<ExprId> rests;
   for (size_t i = 0; i < states(); ++i) {
@@ -46,7 +46,7 @@ bool JointAutomaton::follow(ExpressionStore& store, const std::vector<ExprId>& t
       next[byte].clear();
     }
     work.spend(steps_ - steps_before);
-    if (steps_ > max_joint_steps || store.work() > derivatives + max_overlap_work) return false;
+    if (steps_ > max_joint_steps || store.steps() > derivatives + max_overlap_work) return false;
   }
   return true;
 }

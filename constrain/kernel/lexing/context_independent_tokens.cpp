@@ -429,11 +429,11 @@ std::shared_ptr<const IndependentTokens> ContextIndependentTokens::without_far_c
   const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(lexer);
   if (repetition(entries)) return nullptr;
   std::vector<Lexer::Entry> plain_entries = entries;
-  ExpressionStore::Uncounted conditions{ExprId::nothing};
+  Uncounted conditions{ExprId::nothing};
   for (Lexer::Entry& entry : plain_entries) {
     if (lexer_.is_lazy(entry.terminal)) return nullptr;
     if (!has_count(entry)) continue;
-    const ExpressionStore::Uncounted& found = lexer_.expressions().without_far_counts(entry.expression);
+    const Uncounted& found = far_counts_.without(entry.expression);
     entry.expression = found.expression;
     conditions.most_bytes = std::min(conditions.most_bytes, found.most_bytes);
     conditions.counts.insert(conditions.counts.end(), found.counts.begin(), found.counts.end());
@@ -474,11 +474,11 @@ std::shared_ptr<const IndependentTokens> ContextIndependentTokens::without_far_c
 }
 
 // The nodes of all tokens for which the conditions do not hold, ascending; no answer if there are many.
-std::optional<std::vector<uint32_t>> ContextIndependentTokens::nodes_beyond(const ExpressionStore::Uncounted& conditions) {
+std::optional<std::vector<uint32_t>> ContextIndependentTokens::nodes_beyond(const Uncounted& conditions) {
   const Trie& trie = vocabulary_.trie();
   const std::span<const uint32_t> nodes = trie.long_nodes();
   std::vector<std::shared_ptr<const std::vector<uint32_t>>> begun;
-  for (const ExpressionStore::Uncounted::Count& each : conditions.counts) begun.push_back(most_begun(each.unit));
+  for (const Uncounted::Count& each : conditions.counts) begun.push_back(most_begun(each.unit));
   std::vector<uint32_t> beyond;
   for (size_t i = 0; i < nodes.size(); ++i) {
     bool is_beyond = vocabulary_.token(trie.tokens(nodes[i])[0]).size() > conditions.most_bytes;
@@ -495,7 +495,7 @@ std::shared_ptr<const std::vector<uint32_t>> ContextIndependentTokens::most_begu
   if (std::shared_ptr<const std::vector<uint32_t>> known = vocabulary_.find_begun(key)) return known;
   auto most = std::make_shared<std::vector<uint32_t>>();
   const Trie& trie = vocabulary_.trie();
-  const ExpressionStore::UnitBounds bounds = lexer_.expressions().unit_bounds(unit);
+  const UnitBounds bounds = unit_bounds(lexer_.expressions(), unit);
   for (uint32_t node : trie.long_nodes()) most->push_back(bounds.most_begun(vocabulary_.token(trie.tokens(node)[0])));
   vocabulary_.keep_begun(key, most);
   return most;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/hashing.h"
+#include "expressions/counts.h"
 #include "grammar/grammar.h"
 #include "lexing/lexer.h"
 #include "lexing/repetitions.h"
@@ -59,7 +60,7 @@ class ContextIndependentTokens {
 
   void by_repetition(IndependentTokens& tokens, LexId lexer, const Repetition& repetition);
   std::shared_ptr<const IndependentTokens> without_far_counts(LexId lexer, LexId& like);
-  std::optional<std::vector<uint32_t>> nodes_beyond(const ExpressionStore::Uncounted& conditions);
+  std::optional<std::vector<uint32_t>> nodes_beyond(const Uncounted& conditions);
   std::shared_ptr<const std::vector<uint32_t>> most_begun(ExprId unit);
   bool by_difference(IndependentTokens& tokens, LexId lexer);
   bool by_paths(IndependentTokens& tokens, LexId lexer);
@@ -80,6 +81,7 @@ class ContextIndependentTokens {
 
   const Grammar& grammar_;
   Lexer& lexer_;
+  FarCounts far_counts_{lexer_.expressions()};
   const Vocabulary& vocabulary_;
   TransitionRows& rows_;
   Repetitions& repetitions_;

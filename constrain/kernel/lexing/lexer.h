@@ -16,6 +16,7 @@
 #include "base/ids.h"
 #include "base/interned_lists.h"
 #include "expressions/expressions.h"
+#include "expressions/shortest.h"
 #include "values/memory.h"
 #include "values/values.h"
 
@@ -33,6 +34,7 @@ class Lexer {
 
   ExpressionStore& expressions() { return expressions_; }
   const ExpressionStore& expressions() const { return expressions_; }
+  ShortestTexts& shortest_texts() { return shortest_; }  // of the expressions
   LexId state(std::vector<Entry> entries);
   LexId step(LexId state, uint8_t byte);
 
@@ -133,6 +135,7 @@ class Lexer {
   Notation notation_of(TermId t);
 
   ExpressionStore expressions_;
+  ShortestTexts shortest_{expressions_};
   std::vector<Terminal> terminals_;
   TermId none_{};
   std::vector<State> states_;

@@ -12,6 +12,7 @@
 
 #include "base/errors.h"
 #include "base/ways.h"
+#include "expressions/derivatives.h"
 
 namespace constrain {
 
@@ -286,7 +287,7 @@ bool StandIns::is_endless(ExprId e) {
   if (const uint8_t* found = endless_.find(index(e))) return *found != 0;
   bool endless = false;
   try {
-    endless = lexer_.expressions().has_endless_matches(e, max_derivatives).value_or(false);
+    endless = has_endless_matches(lexer_.expressions(), e, max_derivatives).value_or(false);
   } catch (const LimitError&) {  // then it takes long
   }
   endless_.insert(index(e), endless ? 1 : 0);

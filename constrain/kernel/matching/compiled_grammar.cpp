@@ -72,9 +72,10 @@ CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabula
 // Whether finding a shortest text may meet a limit because it is too long, judged by counts and lexemes alone.
 bool CompiledGrammar::takes_long_to_finish() {
   uint64_t bytes = 0, states = 0;
+  Distances distances;
   for (uint32_t t = 0; t < grammar_.terminals.size(); ++t) {
     const ExprId terminal = grammar_.terminals[t];
-    if (terminal != ExprId::nothing) bytes += of_terminal(t, [&] { return grammar_.expressions.distance(terminal); });
+    if (terminal != ExprId::nothing) bytes += of_terminal(t, [&] { return distances.of(grammar_.expressions.nodes(), terminal); });
   }
   std::vector<uint64_t> edges(grammar_.rules.size()), counts(grammar_.rules.size());
   for (const State& state : grammar_.states) {

@@ -54,7 +54,7 @@ std::string quoted(std::string_view text) {
 
 // The first character of a text that `terminal` matches and that begins with `byte`.
 std::string character(ExpressionStore& store, ExprId terminal, uint8_t byte) {
-  const std::string text = static_cast<char>(byte) + store.shortest(store.derivative(terminal, byte));
+  const std::string text = static_cast<char>(byte) + ShortestTexts(store).of(store.derivative(terminal, byte));
   return text.substr(0, std::min(text.size(), character_length(byte)));
 }
 
@@ -71,7 +71,7 @@ class DeadEndSearch {
  public:
   DeadEndSearch(const Grammar& grammar, uint32_t terminal, uint32_t follower)
       : terminal_(terminal), follower_(follower), vocabulary_(byte_vocabulary()), automaton_(grammar, vocabulary_) {
-    store().allow(MAX_EXPLORED_WORK.value, &MAX_EXPLORED_WORK);
+    store().work().allow({MAX_EXPLORED_WORK.value, &MAX_EXPLORED_WORK});
     meet(automaton_.stepping().start(), 0, 0);
     bytes_ = automaton_.memory_bytes() + max_explored_bytes;
     for (size_t at = 0; at < nodes_.size(); ++at) explore(at);

@@ -554,7 +554,7 @@ Lexeme Matcher::lexeme() {
     if (!goes_on) return found;
     for (const Lexer::Entry& entry : lexer.copy_of_entries(place.lexer)) {
       if (entry.expression == ExprId::epsilon || lexer.is_none(entry.terminal)) continue;
-      std::string rest = stepping.expressions().shortest(entry.expression);
+      std::string rest = stepping.lexer().shortest_texts().of(entry.expression);
       const uint8_t kind = grammar_->grammar().kinds[index(lexer.base_terminal(entry.terminal))];
       if (kind < found.kind || (kind == found.kind && found.read && rest.size() >= found.rest.size())) continue;
       found.read = true;

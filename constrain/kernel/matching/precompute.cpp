@@ -191,7 +191,7 @@ bool Exploration::same_terminals(LexId one, LexId other) {
 }
 
 bool Exploration::is_short(ExprId e) {
-  return automaton_->stepping().lexer().expressions().lengths(e).longest <= max_few_bytes;
+  return lengths_.of(e).longest <= max_few_bytes;
 }
 
 // Whether the current lexeme has few texts, by some terminal.

@@ -58,6 +58,7 @@ class Exploration {
 
   CompiledGrammar& grammar_;
   std::shared_ptr<Automaton> automaton_;
+  Lengths lengths_{automaton_->stepping().expressions().nodes()};
   std::vector<Node> nodes_;
   FlatMap<uint64_t, uint32_t> node_ids_;
   std::priority_queue<Waiting> waiting_;

@@ -29,7 +29,7 @@ Hash key_of(std::span<const Item> items, bool ends) {
   return key;
 }
 
-void sort_unique(std::vector<Item>& items, ExpressionStore& work) {
+void sort_unique(std::vector<Item>& items, Work& work) {
   if (!std::is_sorted(items.begin(), items.end())) {
     work.count_items(items.size() / 2);  // sorting items is quicker than following them
     std::sort(items.begin(), items.end());
@@ -71,7 +71,7 @@ void Parser::add(std::vector<Item>& items, bool& ends_text, const Item& item) co
 // Adds the items that wait for the rule of an item that may end here. `value`: the group that the last lexeme completed.
 void Parser::finish(std::vector<Item>& items, bool& ends_text, const Item& item, ValueId value) {
   const std::vector<Item> waiting = copy_of_waiting(item.origin);
-  lexer_.expressions().count_items(waiting.size());
+  lexer_.expressions().work().count_items(waiting.size());
   const EarlierId left = grammar_.reads_groups ? earlier_.of(item) : no_earlier;
   for (Item each : waiting) {
     if (!grammar_.reads_groups || earlier_.leave(left, each, value)) items.push_back(each);
@@ -80,7 +80,7 @@ void Parser::finish(std::vector<Item>& items, bool& ends_text, const Item& item,
 }
 
 SetId Parser::set_of(std::vector<Item> items, bool ends) {
-  sort_unique(items, lexer_.expressions());
+  sort_unique(items, lexer_.expressions().work());
   const uint32_t id = sets_.intern(key_of(items, ends), items);
   if (id == set_ends_.size()) {
     set_ends_.push_back(ends);
@@ -177,7 +177,7 @@ void Parser::Closing::predict_all() {
   while (!work_.empty()) {
     const Item item = work_.back();
     work_.pop_back();
-    parser_.lexer_.expressions().count_items(1);
+    parser_.lexer_.expressions().work().count_items(1);
     if (is_known(item)) continue;
     const State& state = grammar_.state(item.state);
     if (state.accepting && !is_local(item.origin)) {  // ends of rules that begin here: nullable rules, see `follow`
@@ -270,13 +270,13 @@ void Parser::replace_tail_calls(std::vector<Predicted>& predicted) {
   std::vector<uint32_t> merged;
   for (uint32_t p = 0; p < predicted.size(); ++p) {
     if (std::ranges::none_of(predicted[p].waiting, is_tail_call)) {
-      sort_unique(predicted[p].waiting, lexer_.expressions());
+      sort_unique(predicted[p].waiting, lexer_.expressions().work());
       continue;
     }
     kept.clear();
     merged.assign(1, p);
     for (size_t i = 0; i < merged.size(); ++i) {
-      lexer_.expressions().count_items(predicted[merged[i]].waiting.size());
+      lexer_.expressions().work().count_items(predicted[merged[i]].waiting.size());
       for (const Item& item : predicted[merged[i]].waiting) {
         if (!is_tail_call(item)) {
           kept.push_back(item);
@@ -288,7 +288,7 @@ void Parser::replace_tail_calls(std::vector<Predicted>& predicted) {
         }
       }
     }
-    sort_unique(kept, lexer_.expressions());
+    sort_unique(kept, lexer_.expressions().work());
     predicted[p].waiting.assign(kept.begin(), kept.end());
   }
 }
@@ -308,7 +308,7 @@ void Parser::intern_component(std::vector<Predicted>& predicted, std::vector<uin
         item.origin = predicted[local(item.origin)].origin;
       }
     }
-    sort_unique(predicted[p].waiting, lexer_.expressions());
+    sort_unique(predicted[p].waiting, lexer_.expressions().work());
   }
   if (!recursive) {
     Predicted& alone = predicted[group[0]];
@@ -322,7 +322,7 @@ void Parser::intern_component(std::vector<Predicted>& predicted, std::vector<uin
     for (Item& item : named) {
       if (in_group(item.origin)) item.origin = OriginId{local_origin + predicted[local(item.origin)].rule};
     }
-    sort_unique(named, lexer_.expressions());
+    sort_unique(named, lexer_.expressions().work());
     group_key = mix(mix(group_key, predicted[p].rule), named.size() * 2 + predicted[p].ends_text);
     for (const Item& item : named) group_key = item_hash(group_key, item);
   }

@@ -12,7 +12,7 @@ Stepping::Stepping(const Grammar& grammar, const Limits& limits)
     : grammar_(grammar), limits_(limits), lexer_(grammar.expressions, grammar.terminals, grammar.remembered, grammar.lazy) {
   slots_.begin();
   parser_.begin();
-  expressions().limit_searches(limits);
+  expressions().work().limit_decisions(limits.nested_decisions);
 }
 
 Place Stepping::finished(const Place& place, SignatureRecorder* recorder) {
@@ -78,11 +78,6 @@ ByteSet Stepping::next_bytes(const Place& place) {
     if (step(next, static_cast<uint8_t>(b))) result.add(static_cast<uint8_t>(b));
   }
   return result;
-}
-
-void Stepping::allow_way() {
-  expressions().allow(std::max(limits_.call_work, Limits{}.call_work), &MAX_CALL_WORK);
-  expressions().allow_searches(Limits{}.intersection_states, Limits{}.length_sets);
 }
 
 }  // namespace constrain

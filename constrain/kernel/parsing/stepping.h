@@ -4,6 +4,7 @@
 // `step` returns can be completed. A step only adds to tables, which keep every result. Not synchronized.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -56,15 +57,19 @@ class Stepping {
   Parser& parser() { return parser_; }
   ExpressionStore& expressions() { return lexer_.expressions(); }
 
-  // Allowances of steps; each holds until the next of these calls.
-  void allow_mask() { expressions().allow(limits_.mask_work, &MAX_MASK_WORK); }
-  void allow_call() { expressions().allow(limits_.call_work, &MAX_CALL_WORK); }
-  void allow_way();  // enough work to find a way to finish, despite limits
-  void allow_all() { expressions().allow_all(); }
+  // Allowances of steps; each holds until the next one.
+  void allow_mask() { expressions().work().allow(of_mask()); }
+  void allow_call() { expressions().work().allow({limits_.call_work, &MAX_CALL_WORK, limits_.intersection_states, limits_.length_sets}); }
+  void allow_way() { expressions().work().allow(of_way()); }
+  void allow_all() { expressions().work().allow({Work::endless, nullptr, unbounded, unbounded}); }
 
   size_t memory_bytes() const { return lexer_.memory_bytes() + memory_.memory_bytes() + slots_.memory_bytes() + parser_.memory_bytes(); }
 
  private:
+  Work::Allowance of_mask() const { return {limits_.mask_work, &MAX_MASK_WORK, limits_.intersection_states, limits_.length_sets}; }
+  // Enough work to find a way to finish, despite limits.
+  Work::Allowance of_way() const { return {std::max(limits_.call_work, Limits{}.call_work), &MAX_CALL_WORK}; }
+
   const Grammar& grammar_;
   const Limits limits_;
   Lexer lexer_;

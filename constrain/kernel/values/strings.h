@@ -1,7 +1,7 @@
 // JSON strings by value: the canonical text of a string, and all its spellings as an expression.
 //
 // RFC 8259 section 7 lets every character be written as \uXXXX, some also as a short escape or as itself. The
-// canonical spelling of a string is that of ExpressionStore::char_class.
+// canonical spelling of a string is that of char_class.
 #pragma once
 
 #include <string>
