@@ -36,7 +36,7 @@ uint64_t LexemeLimits::rest_of(LexId lexer) {
 }
 
 void LexemeLimits::keep_nearer(LexId lexer, std::span<uint32_t> words) {
-  stepping_.allow_mask();
+  const Stepping::Scope scope = stepping_.for_mask();
   const uint64_t rest = rest_of(lexer);
   const size_t enough = lexer_.expressions().steps() + stepping_.limits().mask_work;
   const auto is_nearer = [&](LexId end) {

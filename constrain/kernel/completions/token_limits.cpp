@@ -336,7 +336,6 @@ TokenLimits::Refused TokenLimits::find_refused(const Place& place, std::span<con
 // Verifies tokens of one byte one by one; all others are refused.
 TokenLimits::Refused TokenLimits::verify(const Place& place, std::span<const uint32_t> words, LimitSet limits) {
   Refused refused{{}, limits};
-  stepping_.allow_call();
   each_token(words, [&](uint32_t token) {
     if (vocabulary_.is_eos(token)) return;
     const std::string_view bytes = vocabulary_.token(token);
@@ -356,13 +355,12 @@ const TokenLimits::Refused* TokenLimits::refused(const Place& place, std::span<c
   const Hash id = key(place);
   if (const uint32_t* found = refused_ids_.find(id)) return *found == 0 ? nullptr : refused_[*found - 1].get();
   Refused found;
-  stepping_.allow_mask();
   try {
+    const Stepping::Scope scope = stepping_.for_mask();
     found = find_refused(place, words);
   } catch (const LimitError& error) {
     found = verify(place, words, LimitSet(error.limit));
   }
-  stepping_.allow_call();
   const bool some = !found.tokens.empty();
   if (some) {
     bytes_ += found.tokens.memory_bytes() + sizeof(Refused);

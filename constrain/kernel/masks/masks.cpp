@@ -50,14 +50,14 @@ const Mask* Masks::known(const Place& place) const {
 const Mask& Masks::of(const Place& place) {
   const bool needs_text = parser_.closure(place.set).has_earlier;
   if (const uint32_t* found = needs_text ? text_ids_.find(text_mask_key(place)) : ids_.find(mask_key(place))) return masks_[*found];
-  stepping_.allow_mask();
-  const std::optional<Place> stand_in = stand_ins_.of(place);
-  stepping_.allow_mask();
+  const std::optional<Place> stand_in = [&] {
+    const Stepping::Scope scope = stepping_.for_mask();
+    return stand_ins_.of(place);
+  }();
   if (!stand_in) return masks_[make(place, needs_text)];
   const uint32_t* known = ids_.find(mask_key(*stand_in));
   if (known) ++stood_in_;
   const uint32_t id = known ? *known : make(*stand_in, needs_text);
-  stepping_.allow_call();
   ids_.insert(mask_key(place), id);
   masks_[id].stands_in = true;
   return masks_[id];
@@ -65,9 +65,9 @@ const Mask& Masks::of(const Place& place) {
 
 // Takes over or computes the mask of a place, and keeps it.
 uint32_t Masks::make(const Place& place, bool needs_text) {
+  const Stepping::Scope scope = stepping_.for_mask();
   Mask mask;
   if (!signatures_.find(mask, place)) compute(mask, place);
-  stepping_.allow_call();
   bytes_ += mask.memory_bytes();
   const auto id = static_cast<uint32_t>(masks_.size());
   if (needs_text) {

@@ -68,7 +68,7 @@ Place& Matcher::here() {
     }
     keep_last();
     std::shared_ptr<Automaton> next = grammar_->automaton();
-    next->stepping().allow_all();  // a token accepted once is accepted again, however long that takes
+    const Stepping::Scope scope = next->stepping().without_limits();  // a token accepted once is accepted again
     Place place = next->stepping().start();
     std::vector<Place> places{place};
     places.reserve(places_.size());
@@ -76,7 +76,6 @@ Place& Matcher::here() {
       if (!grammar_->vocabulary().is_eos(token)) next->token_limits().take(place, grammar_->vocabulary().token(token));
       places.push_back(place);
     }
-    next->stepping().allow_call();
     automaton_ = std::move(next);
     places_ = std::move(places);
     grammar_->keep_what_is_in_use();
@@ -161,21 +160,17 @@ bool Matcher::step_over(Place& place, uint32_t token) {
     if (!present_.words() && begins_plan(token)) return step_in_plan(place, bytes);
     if (!present_.words() && !automaton_->masks().has_token(place, token)) return false;
   }
-  automaton_->stepping().allow_all();
-  const bool taken = automaton_->token_limits().take(place, bytes);
-  automaton_->stepping().allow_call();
-  return taken;
+  const Stepping::Scope scope = automaton_->stepping().without_limits();
+  return automaton_->token_limits().take(place, bytes);
 }
 
 bool Matcher::step_in_plan(Place& place, std::string_view bytes) {
-  automaton_->stepping().allow_way();
-  bool taken = false;
+  const Stepping::Scope scope = automaton_->stepping().for_way();
   try {
-    taken = automaton_->token_limits().take(place, bytes);
+    return automaton_->token_limits().take(place, bytes);
   } catch (const LimitError&) {  // not verified, so not allowed
+    return false;
   }
-  automaton_->stepping().allow_call();
-  return taken;
 }
 
 void Matcher::track() {
@@ -224,7 +219,7 @@ void Matcher::go_on(Progress& progress, const Place& from, const Place& place, s
 
 // A plan of at most `limit` tokens, if possible.
 std::shared_ptr<const Matcher::Plan> Matcher::plan_from(const Place& place, const Plan* like, uint64_t limit) {
-  automaton_->stepping().allow_way();
+  const Stepping::Scope scope = automaton_->stepping().for_way();
   TokenLimits& limits = automaton_->token_limits();
   auto plan = std::make_shared<Plan>(limits.spell(place, automaton_->completions().shortest(place), like));
   const auto try_also = [&](std::string text) {
@@ -239,7 +234,6 @@ std::shared_ptr<const Matcher::Plan> Matcher::plan_from(const Place& place, cons
   if (plan->counts[0] == Vocabulary::no_spelling) {
     throw GrammarError("the vocabulary has no token for a byte that the shortest completion needs");
   }
-  automaton_->stepping().allow_call();
   return plan;
 }
 
@@ -357,14 +351,14 @@ void Matcher::fill(const Mask& mask, std::span<uint32_t> words) {
 }
 
 // If limits were met, the mask has the next token of a way to finish, which stays in it; at its end, the end of generation.
-// Only a token that takes more than `allow_way` to verify is left out: then not even the way is known to be one.
+// Only a token that takes more than `for_way` allows to verify is left out: then not even the way is known to be one.
 void Matcher::allow_plan(std::span<uint32_t> words) {
   const Place place = here();
   const Vocabulary& vocabulary = grammar_->vocabulary();
   try {
     const Progress& progress = planned();
     const uint32_t token = vocabulary.first_token(*progress.plan, progress.at);
-    automaton_->stepping().allow_way();
+    const Stepping::Scope scope = automaton_->stepping().for_way();
     Place next = place;
     if (token != Vocabulary::no_token) {
       if (automaton_->token_limits().take(next, vocabulary.token(token))) set_bit(words, token);
@@ -373,7 +367,6 @@ void Matcher::allow_plan(std::span<uint32_t> words) {
     }
   } catch (const LimitError&) {  // no way is known; the verified tokens remain
   }
-  automaton_->stepping().allow_call();
 }
 
 // Returns the limits that were met.
@@ -516,14 +509,12 @@ std::shared_ptr<const Bitmask> Matcher::limited(const Mask& mask) {
   Bitmask left = all;
   try {
     automaton_->lexeme_limits().keep_nearer(place.lexer, left);
-    automaton_->stepping().allow_call();
     const Progress& progress = planned();
     const uint32_t token = grammar_->vocabulary().first_token(*progress.plan, progress.at);
     if (token != Vocabulary::no_token) set_bit(left, token);
   } catch (const LimitError&) {  // no way to finish was found, so all tokens stay
     left = all;
   }
-  automaton_->stepping().allow_call();
   if (left != all && !progress_.back().shortened) {
     progress_.back().shortened = true;
     ++progress_.back().shortened_lexemes;

@@ -61,7 +61,20 @@ class Stepping {
   void allow_mask() { expressions().work().allow(of_mask()); }
   void allow_call() { expressions().work().allow({limits_.call_work, &MAX_CALL_WORK, limits_.intersection_states, limits_.length_sets}); }
   void allow_way() { expressions().work().allow(of_way()); }
-  void allow_all() { expressions().work().allow({Work::endless, nullptr, unbounded, unbounded}); }
+
+  // A scope with an allowance of its own, after which that of a call begins anew.
+  class Scope {
+   public:
+    Scope(Stepping& stepping, const Work::Allowance& allowance) : stepping_(stepping) { stepping.expressions().work().allow(allowance); }
+    Scope(const Scope&) = delete;
+    ~Scope() { stepping_.allow_call(); }
+
+   private:
+    Stepping& stepping_;
+  };
+  Scope for_mask() { return {*this, of_mask()}; }
+  Scope for_way() { return {*this, of_way()}; }
+  Scope without_limits() { return {*this, {Work::endless, nullptr, unbounded, unbounded}}; }
 
   size_t memory_bytes() const { return lexer_.memory_bytes() + memory_.memory_bytes() + slots_.memory_bytes() + parser_.memory_bytes(); }
 
