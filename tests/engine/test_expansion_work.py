@@ -127,8 +127,12 @@ def test_questions_to_the_kernel_count_together(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_parts_of_a_structural_tag_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = [{"type": "regex", "pattern": f"([ab]{{1,{size}}}a)*"} for size in range(5, 9)]
-    tag = constrain.StructuralTag({"type": "structural_tag", "format": {"type": "sequence", "elements": parts}})
-    monkeypatch.setattr(_work, "MAX_EXPANSION_WORK", 500)
+    def compiled(*sizes: int) -> constrain.Constraint:
+        parts = [{"type": "regex", "pattern": f"([ab]{{1,{size}}}a)*"} for size in sizes]
+        tag = {"type": "structural_tag", "format": {"type": "sequence", "elements": parts}}
+        return constrain.compile(constrain.StructuralTag(tag), byte_vocabulary(), cache=False)
+
+    compiled(5, 6, 7, 8)
+    monkeypatch.setattr(_work, "MAX_EXPANSION_WORK", _work.steps_taken() // 2)
     with pytest.raises(constrain.LimitError, match="MAX_EXPANSION_WORK"):
-        constrain.compile(tag, byte_vocabulary(), cache=False)
+        compiled(8, 7, 6, 5)
