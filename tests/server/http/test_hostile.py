@@ -329,6 +329,9 @@ HARD = {
 }
 """It is read in no time; what may follow is hard to say."""
 
+TOO_MUCH = r"(it takes more than [12] seconds|at /.* \(MAX_COMPILE_WORK = 2000000 steps\))"
+"""Which of the two limits is met first depends on the machine."""
+
 EASY = {"type": "object", "properties": {"take": {"type": "boolean"}}, "required": ["take"]}
 EASY_FORMAT = {"type": "json_schema", "json_schema": {"name": "easy", "schema": EASY}}
 
@@ -349,7 +352,7 @@ def test_the_tool_that_is_too_much_is_named(limited: Application) -> None:
     tools = [{"type": "function", "function": each} for each in functions]
     error = error_of(chat(limited, tools=tools, response_format=EASY_FORMAT))
     assert (error["param"], error["code"]) == ("tools[1].function.parameters", "invalid_function_parameters")
-    assert error["message"].startswith("Invalid schema for function 'hard': it takes ")
+    assert re.match(f"Invalid schema for function 'hard': {TOO_MUCH}", error["message"])
 
 
 @pytest.mark.slow
@@ -358,7 +361,7 @@ def test_none_is_named_where_two_are_too_much(limited: Application) -> None:
     functions = [function("hard", HARD), function("easy", EASY), function("harder", {**HARD, "minProperties": 8})]
     error = error_of(chat(limited, tools=[{"type": "function", "function": each} for each in functions]))
     assert (error["param"], error["code"]) == ("tools", "invalid_grammar")
-    assert error["message"].startswith("The tools are too much together: it takes more than 1 seconds")
+    assert re.match(f"The tools are too much together: {TOO_MUCH}", error["message"])
 
 
 @pytest.mark.slow
@@ -369,7 +372,7 @@ def test_the_format_that_is_too_much_is_named(model: constrain.Model) -> None:
     asked = {"type": "json_schema", "json_schema": {"name": "hard", "schema": HARD}}
     error = error_of(chat(application, response_format=asked, tools=tools))
     assert (error["param"], error["code"]) == ("response_format", "invalid_json_schema")
-    assert error["message"].startswith("Invalid schema for response_format 'hard': it takes ")
+    assert re.match(f"Invalid schema for response_format 'hard': {TOO_MUCH}", error["message"])
 
 
 def test_a_schema_is_enforced_though_it_was_compiled_elsewhere(application: Application) -> None:
