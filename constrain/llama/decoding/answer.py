@@ -28,6 +28,7 @@ answer are evaluated, and the answer begins with the tokens that the draft has l
 from __future__ import annotations
 
 import math
+import re
 import time
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
@@ -88,6 +89,9 @@ _QUOTE = b'"'
 
 _TEXTS = (Kind.STRING, Kind.TEXT, Kind.PROSE, Kind.REASONING)
 """Kinds of lexemes in which white space is a part of the text."""
+
+_BETWEEN_VALUES = re.compile(rb"[\s,:{}\[\]]*|true|false|null")
+"""Beginnings of a lexeme after which white space belongs to no value of a JSON text. (It ends a number, too.)"""
 
 _EASY_SECONDS = 0.005
 _EASY_CHOICES = 4
@@ -375,7 +379,7 @@ class Answer:
                 return spaces[0], count, False
             if token is None or self._fits(matcher, token):
                 return token, count, token is not None
-            if matcher.lexeme[0] in _TEXTS or not self.token_bytes(token).isspace():
+            if not self.token_bytes(token).isspace() or self._is_within_value(matcher):
                 return token, count, False
             spaces.append(token)
 
@@ -434,10 +438,20 @@ class Answer:
 
     def _string(self, matcher: AnswerMatcher) -> tuple[bytes, bool]:
         """Returns the current string so far, without an opening quote, and whether it is spelled as in JSON."""
-        _, rest, n_tokens, begin, _ = matcher.lexeme
-        text = b"".join(map(self.token_bytes, self.tokens[len(self.tokens) - n_tokens :]))[begin:]
-        is_json = text.startswith(_QUOTE) and rest.endswith(_QUOTE)
+        text = self._lexeme_text(matcher)
+        is_json = text.startswith(_QUOTE) and matcher.lexeme[1].endswith(_QUOTE)
         return text[is_json:], is_json
+
+    def _lexeme_text(self, matcher: AnswerMatcher) -> bytes:
+        _, _, n_tokens, begin, _ = matcher.lexeme
+        return b"".join(map(self.token_bytes, self.tokens[len(self.tokens) - n_tokens :]))[begin:]
+
+    def _is_within_value(self, matcher: AnswerMatcher) -> bool:
+        """Whether white space would be a part of the current lexeme's own text."""
+        kind = matcher.lexeme[0]
+        if kind in _TEXTS:
+            return True
+        return kind != Kind.NUMBER and _BETWEEN_VALUES.fullmatch(self._lexeme_text(matcher)) is None
 
     def _end_early(self, matcher: AnswerMatcher, token: int) -> tuple[int, ...] | None:
         """Ends the answer, or the text that it is in, because a limit refuses ``token``; returns the tokens taken.

@@ -290,6 +290,23 @@ def test_white_space_that_does_not_fit_is_left_out_and_what_stands_behind_it_cou
         assert (answer.finish_reason == "stop") == is_same, (max_tokens, text_of(answer))
 
 
+class TerseAuthor(Author):
+    """An author whose second choice is a full stop."""
+
+    def next_logits(self) -> np.ndarray[Any, np.dtype[np.float32]]:
+        logits = super().next_logits()
+        logits[TOKENS.index(b".")] += 5
+        return logits
+
+
+def test_white_space_inside_a_lexeme_is_not_left_out() -> None:
+    text, language = b"the small dog sat.", constrain.Lark('start: /[a-z ]{5,60}/ "."')
+    whole = write(text, language, 100, author=TerseAuthor)
+    for max_tokens in range(8, len(whole.tokens) + 1):
+        answer = write(text, language, max_tokens, author=TerseAuthor)
+        assert (answer.finish_reason == "stop") == (text_of(answer) == text), (max_tokens, text_of(answer))
+
+
 @pytest.mark.parametrize(
     ("style", "opening"),
     [
