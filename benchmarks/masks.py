@@ -198,7 +198,7 @@ ENGINES: dict[str, tuple[str, Callable[[Tokens], Engine]]] = {
 }
 """Name of the module, name of the distribution, how it starts."""
 
-WAYS = ("repetition", "far counts", "difference", "paths", "tokens after exits", "rows", "stand-ins", "signatures")
+WAYS = ("repetition", "far counts", "difference", "paths", "tokens after exits", "rows", "stand-ins")
 """Ways to a mask that the kernel can do without (`ways.h`)."""
 
 ENGINES |= {f"without {way}": ("constrain-llm", partial(OurEngine, without=way)) for way in WAYS}

@@ -55,7 +55,7 @@ bool MaskComputation::is_short(LexId lexer) const {
 }
 
 void MaskComputation::by_rows(MaskDraft& mask, const Place& here, uint32_t row) {
-  if (const Place next = stepping_.finished(here, &recorder_); next.set != SetId::none) {
+  if (const Place next = stepping_.finished(here); next.set != SetId::none) {
     mask.eos = parser_.closure(next.set).accepting;
   }
   const std::optional<PlaceRows::Reach> reach = rows_.reach(row);
@@ -77,8 +77,7 @@ bool MaskComputation::take_known(MaskDraft& mask, const PlaceRows::Reach& reach)
   if (!known) return false;
   mask.base = known->base;
   mask.add = known->add;
-  for (uint32_t number : known->ends) recorder_.record_end(rows_[reach.rows[number]].set);
-  for (uint32_t row : reach.rows) stepping_.finished(rows_.place(row), &recorder_);
+  for (uint32_t number : known->ends) ends_.push_back(rows_[reach.rows[number]].set);
   return true;
 }
 
@@ -91,7 +90,6 @@ void MaskComputation::walk_rows(MaskDraft& mask, uint32_t node, uint32_t row) {
   std::vector<Frame> above;
   const uint32_t end = trie.end(node);
   Frame top{end, row};
-  go_through_row(row);
   for (++node; node < end;) {
     while (top.end <= node) {
       top = above.back();
@@ -105,13 +103,11 @@ void MaskComputation::walk_rows(MaskDraft& mask, uint32_t node, uint32_t row) {
     }
     if (trie.has_children(node) && rows_.stays_in(next, trie.groups_below(node))) {
       end_in_row(mask, trie.tokens_below(node), next);
-      go_through_row(next);
       node = trie.end(node);
       continue;
     }
     end_in_row(mask, trie.tokens(node), next);
     if (trie.has_children(node)) {
-      go_through_row(next);
       above.push_back(top);
       top = {trie.end(node), next};
     }
@@ -122,18 +118,13 @@ void MaskComputation::walk_rows(MaskDraft& mask, uint32_t node, uint32_t row) {
 void MaskComputation::end_in_row(MaskDraft& mask, std::span<const uint32_t> tokens, uint32_t row) {
   if (tokens.empty()) return;
   add(mask, tokens);
-  if (rows_.first_end(row)) recorder_.record_end(rows_[row].set);
-}
-
-// Notes that the lexeme may end here, in the middle of a token.
-void MaskComputation::go_through_row(uint32_t row) {
-  if (rows_.first_passage(row)) stepping_.finished(rows_.place(row), &recorder_);
+  if (rows_.first_end(row)) ends_.push_back(rows_[row].set);
 }
 
 // Steps over the byte of `node` to a place that has no row.
 void MaskComputation::step_without_row(MaskDraft& mask, uint32_t node, const Place& from) {
   Place next = from;
-  if (!stepping_.step(next, vocabulary_.trie().byte(node), &recorder_)) return;
+  if (!stepping_.step(next, vocabulary_.trie().byte(node))) return;
   if (next.set != from.set && parser_.closure(next.set).uncertain) {
     leave_to_text(mask, node);
   } else {
@@ -154,7 +145,7 @@ void MaskComputation::add(MaskDraft& mask, std::span<const uint32_t> tokens) con
 Place MaskComputation::after(const Place& here, const std::vector<uint32_t>& positions, TextId text) {
   const MatchId matched = match_of(positions, here.lexer);
   const TrackId track = parser_.has_earlier(here.set) ? parser_.read(here.track, matched, text) : TrackId::unknown;
-  const SetId set = stepping_.advance(here.set, matched, text, track, &recorder_);
+  const SetId set = parser_.advance(here.set, matched, text, track);
   return set == SetId::none ? Place{} : stepping_.entered(set, track);
 }
 
@@ -195,9 +186,9 @@ void MaskComputation::add_exits(MaskDraft& mask, const Exits& exits, const Place
     }
     if (alone->base) mask.more.push_back(alone->base);
     mask.add.insert(mask.add.end(), alone->add.begin(), alone->add.end());
-    if (alone->base || !alone->add.empty()) recorder_.record_end(place.set);
+    if (alone->base || !alone->add.empty()) ends_.push_back(place.set);
     for (const Exits& further : alone->exits) {
-      const SetId set = stepping_.advance(place.set, match_of(further.matched, place.lexer), TextId::empty, place.track, &recorder_);
+      const SetId set = parser_.advance(place.set, match_of(further.matched, place.lexer), TextId::empty, place.track);
       if (set != SetId::none) waiting.emplace_back(&further, stepping_.entered(set, place.track));
     }
   }
@@ -245,12 +236,12 @@ void MaskComputation::walk_suffixes(MaskDraft& mask, uint32_t node, Place place)
     }
     const std::span<const uint32_t> tokens = trie.tokens(node);
     mask.add.insert(mask.add.end(), tokens.begin(), tokens.end());
-    if (place.set != last && !tokens.empty()) recorder_.record_end(last = place.set);
+    if (place.set != last && !tokens.empty()) ends_.push_back(last = place.set);
     trie.each_child(node, [&](uint32_t child) {
       Place next = place;
       if (unknown && lexer_.step(place.lexer, trie.byte(child)) == LexId::dead) {
         leave_to_text(mask, child);
-      } else if (stepping_.step(next, trie.byte(child), &recorder_)) {
+      } else if (stepping_.step(next, trie.byte(child))) {
         if (next.set != place.set && parser_.closure(next.set).uncertain) {
           leave_to_text(mask, child);
         } else {
@@ -285,7 +276,7 @@ void MaskComputation::add_following(MaskDraft& mask, const IndependentTokens& al
   MaskDraft before = std::move(mask);
   mask = {};
   compute(mask, next);
-  recorder_.record_end(next.set);
+  ends_.push_back(next.set);
   if (lexer_.context_dependent(start) || parser_.closure(next.set).uncertain) {  // judged one by one, with the real text
     std::vector<uint32_t> all = std::move(mask.dependent);
     for (uint32_t token = 0; token < vocabulary_.size(); ++token) {

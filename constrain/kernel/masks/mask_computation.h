@@ -4,8 +4,7 @@
 // In a grammar whose terminals are read byte by byte, hardly any token stays inside a lexeme: there, places with short
 // lexemes only are walked as a whole (place_rows.h).
 //
-// An object lives for one mask. Invariant: the tokens depend only on the lexer state and on what the recorder notes.
-// Exactly those tokens are context-dependent whose place depends on a text that is not known.
+// An object lives for one mask. Invariant: exactly those tokens are context-dependent whose place depends on a text that is not known.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,6 @@
 
 #include "lexing/context_independent_tokens.h"
 #include "masks/mask.h"
-#include "masks/mask_signatures.h"
 #include "masks/place_rows.h"
 #include "parsing/stepping.h"
 #include "vocabulary/vocabulary.h"
@@ -29,14 +27,15 @@ class MaskComputation {
   using TokensBeginning = std::function<const Bitmask&(const ByteSet&)>;
 
   MaskComputation(Stepping& stepping, const Vocabulary& vocabulary, ContextIndependentTokens& independent, PlaceRows& rows,
-                  TokensBeginning tokens_beginning, SignatureRecorder& recorder)
+                  TokensBeginning tokens_beginning)
       : stepping_(stepping), vocabulary_(vocabulary), independent_(independent), rows_(rows), tokens_beginning_(std::move(tokens_beginning)),
-        recorder_(recorder), grammar_(stepping.grammar()), lexer_(stepping.lexer()), parser_(stepping.parser()) {
+        grammar_(stepping.grammar()), lexer_(stepping.lexer()), parser_(stepping.parser()) {
     rows_.begin();
   }
 
   // The mask holds for all texts of the current lexeme, unless earlier values are still possible.
   void compute(MaskDraft& mask, const Place& here);
+  std::vector<SetId>& ends() { return ends_; }  // the sets in which tokens end
 
  private:
   bool is_short(LexId lexer) const;
@@ -44,7 +43,6 @@ class MaskComputation {
   bool take_known(MaskDraft& mask, const PlaceRows::Reach& reach);
   void walk_rows(MaskDraft& mask, uint32_t node, uint32_t row);
   void end_in_row(MaskDraft& mask, std::span<const uint32_t> tokens, uint32_t row);
-  void go_through_row(uint32_t row);
   void step_without_row(MaskDraft& mask, uint32_t node, const Place& from);
   void add(MaskDraft& mask, std::span<const uint32_t> tokens) const;
   Place after(const Place& here, const std::vector<uint32_t>& positions, TextId text);
@@ -63,10 +61,10 @@ class MaskComputation {
   ContextIndependentTokens& independent_;
   PlaceRows& rows_;
   const TokensBeginning tokens_beginning_;
-  SignatureRecorder& recorder_;
   const Grammar& grammar_;
   Lexer& lexer_;
   Parser& parser_;
+  std::vector<SetId> ends_;
   std::vector<std::pair<uint32_t, Place>> suffixes_;  // the current path of walk_suffixes
 };
 

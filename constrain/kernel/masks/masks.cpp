@@ -63,11 +63,11 @@ const Mask& Masks::of(const Place& place) {
   return masks_[id];
 }
 
-// Takes over or computes the mask of a place, and keeps it.
+// Computes the mask of a place, and keeps it.
 uint32_t Masks::make(const Place& place, bool needs_text) {
   const Stepping::Scope scope = stepping_.for_mask();
   Mask mask;
-  if (!signatures_.find(mask, place)) compute(mask, place);
+  compute(mask, place);
   bytes_ += mask.memory_bytes();
   const auto id = static_cast<uint32_t>(masks_.size());
   if (needs_text) {
@@ -82,15 +82,13 @@ uint32_t Masks::make(const Place& place, bool needs_text) {
 // If a limit is met, all tokens of one byte remain, to be judged one by one.
 void Masks::compute(Mask& mask, const Place& place) {
   MaskDraft draft;
-  SignatureRecorder recorder(parser_, place.set, !stepping_.grammar().reads_groups);
-  bool whole = true;
   try {
-    MaskComputation(stepping_, vocabulary_, independent_, rows_, [this](const ByteSet& bytes) -> const Bitmask& { return tokens_beginning(bytes); },
-                    recorder)
-        .compute(draft, place);
+    MaskComputation computation(stepping_, vocabulary_, independent_, rows_,
+                                [this](const ByteSet& bytes) -> const Bitmask& { return tokens_beginning(bytes); });
+    computation.compute(draft, place);
+    mask.sets = distinct_sets(std::move(computation.ends()));
   } catch (const LimitError& error) {
     draft = {};
-    whole = false;
     draft.limits.add(error.limit);
     vocabulary_.trie().each_child(Trie::root, [&](uint32_t child) {
       const std::span<const uint32_t> tokens = vocabulary_.trie().tokens(child);
@@ -98,8 +96,6 @@ void Masks::compute(Mask& mask, const Place& place) {
     });
   }
   mask.tokens = kept(std::move(draft));
-  mask.sets = distinct_sets(whole ? recorder.ends() : std::vector<SetId>{});
-  if (mask.tokens->limits.empty()) signatures_.keep(mask, place, recorder);
 }
 
 // Keeps equal tokens once.

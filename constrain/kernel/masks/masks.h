@@ -1,4 +1,4 @@
-// Masks by place: looked up, taken over by a signature, or computed; and written out as bits.
+// Masks by place: looked up, taken over from a stand-in, or computed; and written out as bits.
 //
 // Invariant: bit t of what `fill` writes is set if and only if some continuation completes the text with token t. The
 // only exception is a mask that met limits, whose names `fill` returns: it has only verified tokens, among them one
@@ -18,7 +18,6 @@
 #include "completions/completions.h"
 #include "lexing/context_independent_tokens.h"
 #include "masks/mask.h"
-#include "masks/mask_signatures.h"
 #include "masks/place_rows.h"
 #include "masks/stand_ins.h"
 #include "parsing/stepping.h"
@@ -30,7 +29,7 @@ class Masks {
  public:
   Masks(Stepping& stepping, const Vocabulary& vocabulary, ContextIndependentTokens& independent, Completions& completions)
       : stepping_(stepping), vocabulary_(vocabulary), independent_(independent), completions_(completions), parser_(stepping.parser()),
-        stand_ins_(stepping, vocabulary), signatures_(stepping.parser()), rows_(stepping) {}
+        stand_ins_(stepping, vocabulary), rows_(stepping) {}
 
   const Mask& of(const Place& place);
   const Mask* known(const Place& place) const;
@@ -43,16 +42,15 @@ class Masks {
   bool has_token(const Place& place, uint32_t token);
 
   size_t size() const { return masks_.size(); }  // masks made, each for one place or many
-  uint64_t shared() const { return signatures_.found() + stood_in_; }  // masks taken over from other places
+  uint64_t shared() const { return stood_in_; }  // masks taken over from stand-ins
   void read(size_t most);  // reads stored masks now, instead of at first use
   size_t memory_bytes() const {
-    return ids_.bytes() + text_ids_.bytes() + token_ids_.bytes() + limited_ids_.bytes() + signatures_.memory_bytes() +
-           stand_ins_.memory_bytes() + rows_.memory_bytes() + bytes_;
+    return ids_.bytes() + text_ids_.bytes() + token_ids_.bytes() + limited_ids_.bytes() + stand_ins_.memory_bytes() + rows_.memory_bytes() + bytes_;
   }
 
   template <typename Archive>
   void visit(Archive& archive) {
-    archive(ids_, text_ids_, masks_, signatures_, bytes_);
+    archive(ids_, text_ids_, masks_, bytes_);
   }
 
  private:
@@ -79,7 +77,6 @@ class Masks {
   Completions& completions_;
   Parser& parser_;
   StandIns stand_ins_;
-  MaskSignatures signatures_;
   PlaceRows rows_;
   FlatMap<uint64_t, uint32_t> ids_;  // numbers of masks, by `mask_key`
   FlatMap<Hash, uint32_t> text_ids_;  // numbers of masks that depend on the text of the current lexeme
@@ -89,7 +86,7 @@ class Masks {
   std::vector<std::shared_ptr<const MaskTokens>> tokens_;  // tokens made in this process
   FlatMap<Hash, uint32_t> limited_ids_;
   std::deque<Limited> limited_;
-  uint64_t stood_in_ = 0;  // masks taken over from stand-ins
+  uint64_t stood_in_ = 0;
   size_t bytes_ = 0;
 };
 

@@ -23,7 +23,6 @@ struct PlaceRow {
   SetId set;
   bool open = false;    // the bytes that cannot follow are known
   uint32_t ended = 0;   // the last walk with a token that ends here
-  uint32_t passed = 0;  // the last walk with a token that goes on from here
   uint32_t reached = 0, number = 0;  // the last `reach` that came here, and the number in it
 };
 
@@ -48,10 +47,9 @@ class PlaceRows : public DenseRows<PlaceRows, uint64_t, PlaceRow> {
   };
   std::optional<Reach> reach(uint32_t row);
 
-  // Whether this is the first time in these walks that a token ends at the row, or goes on from it.
+  // Whether this is the first time in these walks that a token ends at the row.
   bool first_end(uint32_t row) { return std::exchange(rows_[row]->ended, walk_) != walk_; }
   bool has_end(uint32_t row) const { return rows_[row]->ended == walk_; }
-  bool first_passage(uint32_t row) { return std::exchange(rows_[row]->passed, walk_) != walk_; }
 
  private:
   friend DenseRows;

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/errors.h"
-#include "parsing/signature_recorder.h"
 
 namespace constrain {
 
@@ -15,23 +14,16 @@ Stepping::Stepping(const Grammar& grammar, const Limits& limits)
   expressions().work().limit_decisions(limits.nested_decisions);
 }
 
-Place Stepping::finished(const Place& place, SignatureRecorder* recorder) {
+Place Stepping::finished(const Place& place) {
   MatchId matched = lexer_.matched(place.lexer);
   if (matched == MatchId::none || place.fresh) return {};
   TextId text = lexer_.remembers(place.lexer) ? place.text : TextId::empty;
   TrackId track = grammar_.reads_groups ? parser_.read(place.track, matched, text) : place.track;
-  SetId set = advance(place.set, matched, text, track, recorder);
+  SetId set = parser_.advance(place.set, matched, text, track);
   return set == SetId::none ? Place{} : entered(set, track);
 }
 
-// The set after a lexeme.
-SetId Stepping::advance(SetId set, MatchId matched, TextId text, TrackId track, SignatureRecorder* recorder) {
-  const SetId next = parser_.advance(set, matched, text, track);
-  if (recorder) recorder->record(set, matched, text, next);
-  return next;
-}
-
-bool Stepping::step(Place& place, uint8_t byte, SignatureRecorder* recorder) {
+bool Stepping::step(Place& place, uint8_t byte) {
   LexId next = lexer_.step(place.lexer, byte);
   if (next != LexId::dead) {
     place.lexer = next;
@@ -39,7 +31,7 @@ bool Stepping::step(Place& place, uint8_t byte, SignatureRecorder* recorder) {
     place.fresh = false;
     return true;
   }
-  const Place after = finished(place, recorder);
+  const Place after = finished(place);
   if (after.set == SetId::none) return false;
   next = lexer_.step(after.lexer, byte);
   if (next == LexId::dead) return false;

@@ -19,8 +19,6 @@
 
 namespace constrain {
 
-class SignatureRecorder;
-
 class Stepping {
  public:
   Stepping(const Grammar& grammar, const Limits& limits);
@@ -37,16 +35,14 @@ class Stepping {
   }
 
   Place start() { return entered(parser_.start(), TrackId::start); }
-  // `recorder`: records the lexemes that end during the step, while a mask is computed.
   // Returns false, and leaves `place` unchanged, if the byte cannot follow.
-  bool step(Place& place, uint8_t byte, SignatureRecorder* recorder = nullptr);
+  bool step(Place& place, uint8_t byte);
   bool step(Place& place, std::string_view bytes);                               // false if the bytes cannot follow
   bool accepting(const Place& place);                                            // the text may end here
   bool surely_accepting(const Place& place, LimitSet& met);                      // and deciding that meets no limit
   // After the current lexeme; the set is SetId::none if the lexeme cannot end here.
-  Place finished(const Place& place, SignatureRecorder* recorder = nullptr);
+  Place finished(const Place& place);
   Place entered(SetId set, TrackId track) { return {parser_.closure(set).start, set, TextId::empty, true, track}; }
-  SetId advance(SetId set, MatchId matched, TextId text, TrackId track, SignatureRecorder* recorder);
   ByteSet next_bytes(const Place& place);
 
   const Grammar& grammar() const { return grammar_; }
