@@ -24,8 +24,9 @@ A special token is never merged with text on either side.
 
 If not even the bytes of the sampled token are certain, the sampled token is kept and no token is forced.
 
-The kernel finds the forced text (``Matcher.forced_after``, ``core/src/forced_text.cpp``). ``llama.decoding.answer``
-takes the tokens (``Answer._forced``); ``llama.decoding.decode`` or ``llama.scheduling.scheduler`` evaluates them.
+The kernel finds the forced text (``Matcher.forced_after``, ``kernel/completions/forced_text.cpp``).
+``llama.decoding.answer`` takes the tokens (``Answer._forced``); ``llama.decoding.decode`` or
+``llama.scheduling.scheduler`` evaluates them.
 """
 
 from __future__ import annotations

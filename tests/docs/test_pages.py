@@ -32,6 +32,11 @@ INTEGRATIONS = (
 )
 """Public names of modules that are imported from where they stand."""
 
+FILE = re.compile(
+    r"(?<![\w/.-])(?:constrain|kernel|core|tests|docs|benchmarks|tools)/[\w/.-]*[a-z0-9_-]\.(?:py|h|cpp|md)\b(?!/)"
+)
+"""A file of the repository, as texts name it: from the root, from the package, or from beside."""
+
 
 @pytest.mark.slow
 def test_pages_and_plots_are_current() -> None:
@@ -74,3 +79,12 @@ def test_pages_that_are_read_are_short() -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md") if path.parent.name != "reference"}
     words = {str(path.relative_to(DOCS)): len(re.findall(r"\S*\w\S*", text)) for path, text in texts.items()}
     assert {name: number for name, number in words.items() if number > LONGEST} == {}
+
+
+def test_files_that_texts_name_exist() -> None:
+    root = DOCS.parent
+    texts = [root / "README.md", root / "CONTRIBUTING.md", *root.glob("tests/**/README.md"), *DOCS.rglob("*.md")]
+    texts += [path for path in (root / "constrain").rglob("*.*") if path.suffix in {".py", ".h", ".cpp", ".md"}]
+    for path in texts:
+        for name in FILE.findall(path.read_text(encoding="utf-8")):
+            assert any((place / name).exists() for place in (root, root / "constrain", path.parent)), f"{path}: {name}"
