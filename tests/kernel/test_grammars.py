@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -111,6 +113,23 @@ def lists() -> Grammar:
     pairs = [Edge(0, opening, 1), Edge(1, few, 2), Edge(2, comma, 4), Edge(4, few, 5), Edge(5, closing, 3)]
     builder.define_automaton(pair, pairs, (3,))
     return builder.build(self_delimiting=True)
+
+
+def test_a_left_recursive_rule_may_go_on_after_an_earlier_value() -> None:
+    builder = GrammarBuilder()
+    opening = builder.terminal("open", tree.Literal(b"["), role=Role.OPEN_ORDERED)
+    closing = builder.terminal("close", tree.Literal(b"]"), role=Role.CLOSE)
+    comma = builder.terminal("comma", tree.Literal(b","), role=Role.NONE)
+    letter = builder.terminal("letter", A)
+    start, group, letters = builder.rule("start"), builder.rule("group"), builder.rule("letters")
+    edges = [Edge(0, opening, 1), Edge(1, group, 2, distinct=0), Edge(2, comma, 1), Edge(2, closing, 3)]
+    builder.define_automaton(start, edges, (3,), (VALUE_SET,))
+    builder.define(group, [[opening, letters, closing]])
+    builder.define(letters, [[letter], [letters, letter], [letters, comma]])
+    constraint = compile_grammar(builder.build(self_delimiting=True))
+    for counts in itertools.product((1, 2, 3), repeat=3):
+        text = ",".join(f"[{'a,,' * count}]" for count in counts)
+        assert constraint.accepts(f"[{text}]") == (len({*counts}) == 3), counts
 
 
 @pytest.mark.parametrize("grammar", [members(False), members(True), lists()], ids=["proved", "told", "distinct"])

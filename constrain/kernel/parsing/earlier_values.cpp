@@ -4,6 +4,7 @@
 #include "parsing/earlier_values.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/errors.h"
@@ -235,33 +236,53 @@ void EarlierValues::OutlookSearch::read_own_text(const Edge& edge, TermId termin
   }
 }
 
-// The outlook from (state, memory) to the end of the rule, with earlier values.
-const EarlierValues::Outlook& EarlierValues::outlook(StateId state, MemoryId memory, uint32_t depth) {
+// The outlook from (state, memory) to the end of the rule, with earlier values. A rule that begins with itself reads its
+// own outlook before that is whole: then all are drafts, and found again until none changes.
+EarlierValues::Outlook EarlierValues::outlook(StateId state, MemoryId memory, uint32_t depth) {
   const uint64_t key = paired(state, memory);
   if (const uint32_t* found = outlook_ids_.find(key)) return outlooks_[*found];
-  static const Outlook nowhere;
-  if (std::find(under_way_.begin(), under_way_.end(), key) != under_way_.end()) return nowhere;  // left recursion adds no way
+  if (depth == 0) drafts_.clear();
+  Draft& draft = drafts_[key];
+  if (depth > 0 && draft.pass == pass_) {
+    reads_open_ |= draft.open;
+    return draft.outlook;
+  }
   check_nesting(depth);
-  under_way_.push_back(key);
-  struct Leaving {
-    std::vector<uint64_t>& stack;
-    ~Leaving() { stack.pop_back(); }
-  } leaving{under_way_};
-  Outlook result = OutlookSearch(*this, state, memory, depth).run();
-  outlook_ids_.insert(key, static_cast<uint32_t>(outlooks_.size()));
-  outlooks_.push_back(std::move(result));
-  return outlooks_.back();
+  do {
+    if (depth == 0) {
+      ++pass_;
+      changed_ = reads_open_ = false;
+    }
+    draft.pass = pass_;
+    draft.open = true;
+    Outlook found = OutlookSearch(*this, state, memory, depth).run();
+    draft.open = false;
+    changed_ |= found != draft.outlook;
+    draft.outlook = std::move(found);
+  } while (depth == 0 && changed_ && reads_open_);
+  if (depth > 0) return draft.outlook;
+  for (const auto& [each, whole] : drafts_) {
+    outlook_ids_.insert(each, static_cast<uint32_t>(outlooks_.size()));
+    outlooks_.push_back(whole.outlook);
+  }
+  return draft.outlook;
 }
 
 // Whether the text can be completed from an item (after a lexeme) without reading an earlier value.
-bool EarlierValues::alive(const Item& item, const InternedLists<Item>& origins, uint32_t depth) {
-  if (of(item) == no_earlier) return true;
-  check_nesting(depth);
-  const Outlook outlook = this->outlook(item.state, item.memory, 0);
-  if (outlook.escapes) return true;
-  for (EarlierId left : outlook.ends) {
-    for (Item each : origins[index(item.origin)]) {
-      if (leave(left, each, ValueId::unknown_group) && alive(each, origins, depth + 1)) return true;
+bool EarlierValues::alive(const Item& start, const InternedLists<Item>& origins) {
+  std::set<Item> met{start};  // a rule that begins with itself waits for itself
+  std::vector<Item> work{start};
+  while (!work.empty()) {
+    const Item item = work.back();
+    work.pop_back();
+    lexer_.expressions().work().count_items(1);
+    if (of(item) == no_earlier) return true;
+    const Outlook outlook = this->outlook(item.state, item.memory);
+    if (outlook.escapes) return true;
+    for (EarlierId left : outlook.ends) {
+      for (Item each : origins[index(item.origin)]) {
+        if (leave(left, each, ValueId::unknown_group) && met.insert(each).second) work.push_back(each);
+      }
     }
   }
   return false;
@@ -279,7 +300,7 @@ void EarlierValues::exclude(std::vector<Step>& steps, const InternedLists<Item>&
     const Token token = slots_.token_of(step.terminal, TextId::unknown);
     const bool own_text = slots_.reads_own_text(step.terminal);
     if (token.role == Role::none) {
-      if (!alive(step.next, origins, 0)) step.terminal = lexer_.none();
+      if (!alive(step.next, origins)) step.terminal = lexer_.none();
       continue;
     }
     std::vector<uint32_t> excluded;
@@ -289,7 +310,7 @@ void EarlierValues::exclude(std::vector<Step>& steps, const InternedLists<Item>&
       after.memory = with(rule, after.memory, each.after);
       if (own_text && !lexer_.matches(step.terminal, each.token.value, values_)) continue;
       if (step.remember >= 0) after.memory = slots_.remembering(rule, after.memory, step.remember, each.token.value);
-      if (alive(after, origins, 0)) continue;
+      if (alive(after, origins)) continue;
       if (!own_text) step.terminal = lexer_.none();
       excluded.push_back(index(each.token.value));
     }

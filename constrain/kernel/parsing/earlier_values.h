@@ -1,8 +1,8 @@
 // Values that must be distinct, as groups of lexemes: the current group must not become a value read before.
 //
-// A rule read through a `distinct` edge begins with the values of that edge's slot: the *earlier values*, which the
-// current text must not become, and still may. Each lexeme leaves those that continue with this very lexeme; once none
-// is left, the rest is unrestricted. The items inside carry the earlier values of all groups around them.
+// A rule read through a `distinct` edge begins with the values of that edge's slot, its *earlier values*: the current
+// text could still become one of them, and must not. Each lexeme drops the values that go on differently; once none is
+// left, the rest is unrestricted. The items inside carry the earlier values of all groups around them.
 //
 // Invariant: after `exclude`, every step leads to an item from which the text can be completed without reading an
 // earlier value. This is decided here: a way that no earlier value takes escapes, because items without earlier values
@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <unordered_map>
 #include <vector>
 
 #include "base/hashing.h"
@@ -32,8 +33,8 @@ class EarlierValues {
   EarlierId of(uint32_t rule, MemoryId memory) const { return memory_.values(memory)[slots_.earlier_slot(rule)]; }
   EarlierId of(const Item& item) const { return of(grammar_.state(item.state).rule, item.memory); }
   MemoryId with(uint32_t rule, MemoryId memory, EarlierId earlier);
-  EarlierId begun(uint32_t rule, MemoryId memory, const Edge& edge);  // those with which the edge begins to read a rule
-  EarlierId read(EarlierId earlier, Token token);                     // those that agree with one more lexeme
+  EarlierId begun(uint32_t rule, MemoryId memory, const Edge& edge);  // for the rule that the edge begins to read
+  EarlierId read(EarlierId earlier, Token token);                     // the values that go on with this lexeme
   // Goes from the end of a rule, with the earlier values left, to a waiting item. False if `value` is an earlier one.
   bool leave(EarlierId left, Item& waiting, ValueId value);
   bool are_uncertain(EarlierId earlier) const;  // some are not known
@@ -55,17 +56,23 @@ class EarlierValues {
   struct Outlook {           // of reading on from an item to the end of its rule
     bool escapes = false;    // some way leaves no earlier value
     std::vector<EarlierId> ends;  // otherwise: the earlier values that may be left at the end
+    bool operator==(const Outlook&) const = default;
 
     template <typename Archive>
     void visit(Archive& archive) {
       archive(escapes, ends);
     }
   };
+  struct Draft {
+    Outlook outlook;
+    uint32_t pass = 0;  // in which it was found last
+    bool open = false;  // it is being found
+  };
   class OutlookSearch;
   EarlierId trimmed(std::vector<uint32_t> pairs);
   std::vector<Choice> choices(EarlierId earlier);
-  const Outlook& outlook(StateId state, MemoryId memory, uint32_t depth);
-  bool alive(const Item& item, const InternedLists<Item>& origins, uint32_t depth);
+  Outlook outlook(StateId state, MemoryId memory, uint32_t depth = 0);
+  bool alive(const Item& item, const InternedLists<Item>& origins);
 
   const Grammar& grammar_;
   Lexer& lexer_;
@@ -74,7 +81,9 @@ class EarlierValues {
   Values& values_;
   FlatMap<uint64_t, uint32_t> outlook_ids_;
   std::deque<Outlook> outlooks_;
-  std::vector<uint64_t> under_way_;  // outlooks in progress
+  std::unordered_map<uint64_t, Draft> drafts_;  // of the outlook in progress, and those that it reads
+  uint32_t pass_ = 0;
+  bool changed_ = false, reads_open_ = false;  // in this pass: a draft has changed; an open one was read
 };
 
 }  // namespace constrain

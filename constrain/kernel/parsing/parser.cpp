@@ -294,7 +294,8 @@ void Parser::replace_tail_calls(std::vector<Predicted>& predicted) {
 }
 
 // Gives a component its origins, after the origins it depends on. Within a group that waits for itself, an origin is
-// named by its rule; once the group has ids, its items get them.
+// named by its rule; once the group has ids, its items get them. A rule is there once: nothing has been read since the
+// first of the group began, so no value was added, and all began with the same earlier values.
 void Parser::intern_component(std::vector<Predicted>& predicted, std::vector<uint32_t>& group) {
   auto local = [](OriginId origin) { return index(origin) - local_origin; };
   std::sort(group.begin(), group.end(), [&](uint32_t a, uint32_t b) { return predicted[a].rule < predicted[b].rule; });

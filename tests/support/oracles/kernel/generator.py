@@ -281,6 +281,11 @@ class GrammarMaker:
         rng, builder = self.rng, self.builder
         opening = builder.terminal("[", tree.Literal(b"["), role=Role.OPEN_ORDERED)
         closing = builder.terminal("]", tree.Literal(b"]"), role=Role.CLOSE)
+        if not distinct and rng.random() < 0.3:
+            some = builder.rule("some")  # left recursion
+            builder.define(some, [way for item in items for way in ([item], [some, self.separator, item])])
+            builder.define(rule, [[opening, some, closing]])
+            return
         least, most = rng.choice(((0, None), (0, 2), (1, 2), (2, 2), (1, None)))
         below = (Condition(0, 0, most - 1),) if most else ()
         edges = [Edge(0, opening, 1), Edge(2, self.separator, 1, below)]
