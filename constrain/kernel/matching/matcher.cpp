@@ -150,15 +150,14 @@ bool Matcher::begins_plan(uint32_t token) const {
   return progress.plan && grammar_->vocabulary().first_token(*progress.plan, progress.at) == token;
 }
 
-// Steps a token of the mask, however long that takes; the next one of the plan without a mask, within what `allow_plan` has.
+// Steps a token of the mask, however long that takes; a token that only the plan has, within what `allow_plan` has.
 bool Matcher::step_over(Place& place, uint32_t token) {
   const std::string_view bytes = grammar_->vocabulary().token(token);
   if (bytes.empty()) return false;
   try {
     return automaton_->token_limits().take(place, bytes);
   } catch (const LimitError&) {
-    if (!present_.words() && begins_plan(token)) return step_in_plan(place, bytes);
-    if (!present_.words() && !automaton_->masks().has_token(place, token)) return false;
+    if (!present_.words() && !automaton_->masks().has_token(place, token)) return begins_plan(token) && step_in_plan(place, bytes);
   }
   const Stepping::Scope scope = automaton_->stepping().without_limits();
   return automaton_->token_limits().take(place, bytes);
