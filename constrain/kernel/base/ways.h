@@ -1,7 +1,7 @@
 // The ways to a mask, each of which can be left out to measure what it gains: `-DCONSTRAIN_ABLATION=ON` compiles a kernel
-// that reads from the environment, once, which ones CONSTRAIN_WITHOUT names. Otherwise all are used, and this costs nothing.
+// that reads from the environment, once, which one CONSTRAIN_WITHOUT names. Otherwise all are used, and this costs nothing.
 //
-// Invariant: masks do not depend on which ways are used.
+// Invariant: a mask that meets no limit does not depend on which ways are used.
 #pragma once
 
 #include <cstdlib>

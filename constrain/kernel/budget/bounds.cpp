@@ -305,8 +305,9 @@ Bound Bounds::of_mask(const Mask& mask, const Place& place, Unit unit) {
   std::optional<Bound>& known = mask.bounds[static_cast<size_t>(unit)];
   BudgetQuestions questions;
   if (!known) {
-    known.emplace();
-    for (SetId set : mask.sets) known->widen(of_set(set, unit, questions));
+    Bound all;
+    for (SetId set : mask.sets) all.widen(of_set(set, unit, questions));
+    known = all;  // only now: the time may be over before
   }
   Bound bound = *known;
   if (mask.stands_in) bound.fresh = std::min(many, bound.fresh + 1);

@@ -61,8 +61,8 @@ void RulePaths::index_states() {
   rule_costs_.assign(grammar_.rules.size(), endless);
   terminal_costs_.assign(grammar_.terminals.size(), 0);
   rest_costs_.assign(grammar_.states.size(), endless);
-  states_of_.resize(grammar_.rules.size());
-  edges_into_.resize(grammar_.states.size());
+  states_of_.assign(grammar_.rules.size(), {});  // all anew: an attempt before may have met a limit
+  edges_into_.assign(grammar_.states.size(), {});
   needs_.resize(grammar_.rules.size());
   for (uint32_t rule = 0; rule < grammar_.rules.size(); ++rule) needs_[rule].assign(grammar_.rules[rule].slots.size(), 0);
   for (uint32_t q = 0; q < grammar_.states.size(); ++q) {

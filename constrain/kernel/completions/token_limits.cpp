@@ -152,10 +152,11 @@ std::string TokenLimits::text_in_fewest_tokens(TermId terminal, ExprId rest) {
 
 void TokenLimits::prefer(TermId terminal, ExprId rest) {
   if (preferred_.find(index(rest))) return;
-  preferred_.insert(index(rest), 1);
   const uint64_t tokens = rest_of(terminal, rest);
-  if (tokens == endless || vocabulary_.spell(lexer_.shortest_texts().of(rest)).counts[0] <= tokens) return;
-  lexer_.shortest_texts().prefer(rest, text_in_fewest_tokens(terminal, rest));
+  if (tokens != endless && vocabulary_.spell(lexer_.shortest_texts().of(rest)).counts[0] > tokens) {
+    lexer_.shortest_texts().prefer(rest, text_in_fewest_tokens(terminal, rest));
+  }
+  preferred_.insert(index(rest), 1);
 }
 
 // For each first byte of a terminal's texts: the fewest tokens of a text that begins with it, and the first of them.
@@ -191,10 +192,10 @@ const std::vector<std::optional<std::string>>& TokenLimits::rests_of_beginnings(
 void TokenLimits::prepare(LexId lexer) {
   if (!any()) return;
   if (!prepared_) {
-    prepared_ = true;
     for (uint32_t t = 0; t < grammar_.token_limits.size(); ++t) {
       if (has_limit(TermId{t}) && grammar_.terminals[t] != ExprId::nothing) prefer(TermId{t}, grammar_.terminals[t]);
     }
+    prepared_ = true;
   }
   for (const Lexer::Entry& entry : lexer_.copy_of_entries(lexer)) {
     if (has_limit(entry.terminal)) prefer(entry.terminal, entry.expression);

@@ -77,7 +77,7 @@ OriginId StandIns::of_origin(OriginId origin) {
   std::vector<Visit> visits{{origin, false}};
   try {
     while (!visits.empty()) visit(visits);
-  } catch (const LimitError&) {
+  } catch (...) {
     for (const Visit& each : visits) {
       if (each.again) origins_[index(each.origin)] = not_known;
     }
