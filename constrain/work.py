@@ -24,7 +24,7 @@ they differ by a few per cent from process to process, with the seed of its hash
 """
 
 _QUESTION_STEPS = 20
-"""Steps for one question to the kernel, for reading its expressions."""
+"""Steps for one question to the kernel, because it reads the expressions first."""
 
 _KERNEL_STEPS_PER_STEP = 3
 """Steps of the kernel per step of a compilation."""
@@ -35,7 +35,7 @@ class _Work(threading.local):
 
     left = MAX_EXPANSION_WORK
     depth = 0
-    counted = 0  # steps of the kernel that have been counted, of those that this thread has taken
+    counted = 0  # the value of kernel.steps_taken() when the kernel's steps were last counted
 
 
 _work = _Work()
@@ -122,7 +122,7 @@ def spend(steps: int) -> None:
 
 
 def asked(question: Callable[..., Answer], *arguments: object, **options: object) -> Answer:
-    """Returns the kernel's answer to a question about expressions, or to one about a grammar, and counts its steps."""
+    """Asks the kernel a question about expressions or a grammar, and counts its steps. Returns the answer."""
     spend(_QUESTION_STEPS)
     try:
         return question(*arguments, **options)

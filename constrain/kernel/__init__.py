@@ -1,4 +1,4 @@
-"""The native kernel: regular expressions, lexing, parsing and token masks, on the ground of the house.
+"""The native kernel: regular expressions, lexing, parsing and token masks, below all other packages.
 
 Front ends ask it about expressions and about lexing, ``vocabulary`` and ``engine`` hold its tables, ``llama`` and
 ``server`` its seed and its stop time. Of the package it needs only ``constrain.errors``, and the classes of

@@ -95,9 +95,9 @@ def lexing_conflict(grammar: object, lossless: bool = False) -> tuple[int, int, 
 
 def conflicting_terminals(grammar: object, lossless: bool) -> list[int]:
     """
-    Terminals without which there is no conflict, in ascending order; others made in their place may conflict again.
+    Terminals whose removal leaves no conflict, in ascending order; terminals that replace them may conflict again.
 
-    Of each conflict, they are those that may take the beginning, unless its first terminal is already among them.
+    For each conflict: the terminals that may take the beginning, unless its first terminal is already listed.
     Raises LimitError if deciding takes too long.
     """
 

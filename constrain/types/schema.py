@@ -57,7 +57,7 @@ fixed tolerance, and from about ten times this distance on it rejects some multi
 
 _BOUNDS = ("gt", "ge", "lt", "le")
 _READ_BOUNDS = ("date", "datetime", "time", "timedelta", "int")
-"""Core schemas whose bounds may be written otherwise than their values."""
+"""Core schemas whose bounds may have another type than their values."""
 
 _ASCII = r"[\u0000-\u007f]*"
 _ALL_WHITESPACE = r"\s\u0085\u001c-\u001f"
@@ -560,7 +560,7 @@ def _inward(name: str, bound: Decimal) -> int | float:
 
 
 def _with_read_bounds(schema: Any) -> Any:
-    """Returns a core schema whose bounds are values of its type; Pydantic also takes texts, and days for moments."""
+    """Returns a core schema with bounds of its own type: Pydantic also takes strings, and a date for a datetime."""
     if schema["type"] not in _READ_BOUNDS:
         return schema
     read = SchemaValidator({"type": schema["type"]}).validate_python

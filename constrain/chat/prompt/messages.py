@@ -321,7 +321,7 @@ def _check_answer(message: Mapping[str, Any], where: str, name: str) -> Message:
     elif calls or thoughts or "content" in message:  # an earlier answer may be empty
         content = ""
     else:
-        problem = f"must not be missing without tool_calls{_misspelt(message, 'content')}"
+        problem = f"is required in a message without tool_calls{_misspelt(message, 'content')}"
         raise MessageError(f"{where}.content", problem)
     return Message(
         "assistant",

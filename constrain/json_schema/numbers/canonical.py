@@ -10,8 +10,8 @@ r"""The canonical spelling of the numbers of a shape, in exact decimal arithmeti
   float;
 - constants: a whole one is ``1``, and ``1.0`` only if the schema writes it with a fraction or an exponent.
 
-In the answer of a model, a fraction may end in zeros (``zeros``), in the digits above; multiples have at most as many
-as their divisor. Otherwise a model that copies ``12.50`` could not end there and would write ``12.501``.
+With ``zeros``, as in a model's answer, a fraction may end in zeros, within these limits; a multiple has no more
+decimals than its divisor. Otherwise a model that copies ``12.50`` could not end there and would write ``12.501``.
 """
 
 from __future__ import annotations
@@ -93,8 +93,7 @@ DIGIT_STEPS, FRACTION_STEPS, SCIENTIFIC_STEPS = 6, 15, 350
 """Compilation steps for one digit of a bound: of integers, of other numbers, and of numbers that may have exponents."""
 
 WHOLE_MULTIPLE_STEPS, MULTIPLE_STEPS = 250, 1_000
-"""Compilation steps for the multiples of a whole number, in addition to the digits of their bounds, and for those of a
-fraction, most of them in the kernel."""
+"""Compilation steps for multiples of a whole number, and of a fraction, in addition to the steps for their bounds."""
 
 EXCLUDED_STEPS = 40
 """Compilation steps for one digit of an excluded number, whose whole double is excluded."""
@@ -154,7 +153,7 @@ def canonical_spellings(
     if shape.not_multiples and shape.multiple is not None:
         listed = list_numbers(shape, MAX_LISTED_MULTIPLES)
     if listed is not None:
-        # Long integers are spelled as integers only.
+        # Long integers are written without fraction and exponent.
         long = [value for value in listed if by_double and is_long_integer(value)]
         others = [value for value in listed if not is_long_integer(value)] if long else listed
         pointed = shape.pointed or shape.values is None

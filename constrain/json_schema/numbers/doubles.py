@@ -79,7 +79,7 @@ def settle(shape: NumberShape, floats: Collection[Number]) -> list[NumberShape]:
     found: Iterable[NumberShape | None]
     if step is not None:
         found = _exact_multiples(shape, step)
-    elif shape.not_multiples:  # beyond, whether a number is a multiple is another question than whether its double is
+    elif shape.not_multiples:  # beyond 2**53, a number and its double may disagree on being a multiple
         found = [intersect_numbers(shape, NumberShape(minimum=-GREATEST_EXACT, maximum=GREATEST_EXACT))]
     else:
         found = [nonempty(shape)]
@@ -134,7 +134,7 @@ def _exact_multiples(shape: NumberShape, step: Fraction) -> Iterator[NumberShape
     whole = lcm(step, ONE)  # integers are exact for longer
     beyond = _greatest_exact(whole, shape)
     if beyond is None and not shape.not_multiples:
-        # Doubles from 2**53 on are integers and so multiples, whatever number they are read from.
+        # Every double from 2**53 on is an integer, so it is a multiple, too.
         yield intersect_numbers(shape, NumberShape(minimum=GREATEST_EXACT))
         yield intersect_numbers(shape, NumberShape(maximum=-GREATEST_EXACT))
         beyond = GREATEST_EXACT

@@ -1,6 +1,7 @@
-"""What is excluded from an interval of numbers: multiples of a divisor, listed values, and what reads as their doubles.
+"""Exclusions from an interval of numbers: multiples of a divisor, listed values, and numbers with the same doubles.
 
-The spellings of this module may be wider than those that are written: they are intersected with, or taken from, these.
+Expressions of this module may match more spellings than are ever written, because callers intersect them with the
+written ones, or subtract them from these.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ Larger excluded divisors exclude too few numbers to matter.
 """
 
 FRACTION_DIGITS = 16
-"""Digits, those before the point included, by which a number that must not be an integer differs from all integers."""
+"""Significant digits within which a number that must not be an integer differs from every integer."""
 
 LEAST_TRAILING_ZEROS = 4
 """Zeros at the end of a divisor from which on they are read as zeros, not as remainders."""
@@ -56,8 +57,8 @@ _POINT_AND_ZEROS = Repetition(Concatenation((Literal(b".0"), _ZEROS)), 0, 1)
 def without(numbers: Expression, divisors: Sequence[Expression], outside: Iterable[Expression]) -> Expression:
     """Returns the numbers that none of the divisors divides, without those in ``outside``.
 
-    The kernel settles an intersection with a multiple by arithmetic, which is useless beside other divisors. Then the
-    multiple is written as the complement of its complement.
+    The kernel decides an intersection with one multiple by arithmetic. With several divisors that would be wasted work,
+    so the multiple is hidden: as the complement of its complement.
     """
     parts = [numbers]
     if divisors and isinstance(numbers, Intersection):  # of two; correct for any two
@@ -129,7 +130,7 @@ def apart_from_multiples(divisors: Sequence[Number]) -> Expression:
 
 
 def _fractions() -> Expression:
-    """Returns the numbers whose doubles are not integers: one of their first ``FRACTION_DIGITS`` digits shows it.
+    """Returns the numbers whose first ``FRACTION_DIGITS`` digits show that their doubles are not integers.
 
     A number below 10**n, n < 16, differs from its double by less than 10**(n - 16); near 0 by much less.
     """

@@ -376,7 +376,7 @@ def scaled(value: Number) -> tuple[int, int]:
 
 
 def without_factor(number: int, factor: int = 10) -> tuple[int, int]:
-    """Returns a positive number divided by a factor as often as this leaves an integer, and how often."""
+    """Divides a positive integer by a factor while an integer is left. Returns the quotient and how often."""
     power = 0
     while number % factor == 0:
         number, power = number // factor, power + 1

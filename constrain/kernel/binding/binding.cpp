@@ -492,8 +492,8 @@ void bind_grammar(nb::module_& m) {
           }
         },
         "grammar"_a, "lossless"_a,
-        "Terminals without which there is no conflict, in ascending order; others made in their place may conflict again.\n\n"
-        "Of each conflict, they are those that may take the beginning, unless its first terminal is already among them.\n"
+        "Terminals whose removal leaves no conflict, in ascending order; terminals that replace them may conflict again.\n\n"
+        "For each conflict: the terminals that may take the beginning, unless its first terminal is already listed.\n"
         "Raises LimitError if deciding takes too long.");
   m.def("lexing_claims",
         [](nb::handle grammar) {

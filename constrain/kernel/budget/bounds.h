@@ -2,8 +2,8 @@
 //
 // Bounds are in bytes or in tokens. Bytes are cheap (a token has at least one); for tokens, each shortest text on the
 // way is spelled by itself, short ways as a whole, and patterns are followed state by state. Invariant: the shortest way
-// to finish is never longer than its bound. Texts that must be new are counted apart (`fresh`), since their length depends on the texts
-// already read.
+// to finish is never longer than its bound. Texts that must be new are counted apart (`fresh`), since their length
+// depends on the texts already read.
 #pragma once
 
 #include <array>

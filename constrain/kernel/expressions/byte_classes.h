@@ -1,7 +1,7 @@
 // The bytes that an expression may begin with or contain, and the bytes that it distinguishes.
 //
-// Remembers both for the nodes of one table, which each call is given. Invariant: a set has every byte it is asked for,
-// and perhaps a few too many.
+// Remembers both sets for one table of nodes, which every call gets. Invariant: a set has all bytes that such matches
+// begin with or contain, and perhaps a few more.
 #pragma once
 
 #include "expressions/nodes.h"

@@ -1,9 +1,9 @@
 // Expressions without long counts, for proofs that need few derivatives; and without far counts, which are out of a
 // token's reach: many states then have the same tokens.
 //
-// Invariant: an expression without its long counts matches all texts of the original, and perhaps more. Texts of at most
-// `short_text` bytes begin a match, or are one, of an expression and of the one without its far counts, or of neither;
-// so do longer texts that keep the conditions.
+// Invariant: an expression without its long counts matches all texts of the original, and perhaps more. An expression
+// and the one without its far counts agree on which texts of at most `short_text` bytes match or begin a match, and on
+// longer texts that keep the conditions.
 #pragma once
 
 #include <deque>
@@ -12,7 +12,7 @@
 
 namespace constrain {
 
-// Remembers them for one store, which each call is given. Counts in complements stay.
+// Remembers expressions of one store, which every call gets. Counts in complements stay.
 class LongCounts {
  public:
   ExprId without(ExpressionStore& store, ExprId e);

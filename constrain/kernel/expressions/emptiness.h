@@ -1,6 +1,6 @@
 // Decides whether intersections, complements and windows match anything: constructors ask when they make them.
 //
-// Remembers what was decided, for one store, which each call is given; deciding makes further expressions in it.
+// Remembers decisions for one store, which every call gets, because deciding makes further expressions in it.
 // Invariant: a decision is exact; where one takes too long, LimitError is thrown and nothing is remembered as decided.
 #pragma once
 

@@ -1,7 +1,6 @@
-// Inclusions in X* and in alternations, as far as structure shows them: constructors leave out what they show.
+// Inclusions in X* and in alternations that structure shows: constructors leave out parts that others include.
 //
-// Remembers what is included in which X*, for one store, which each call is given. Invariant: a yes is certain; a no may
-// be wrong.
+// Remembers inclusions in X* for one store, which every call gets. Invariant: a yes is certain; a no may be wrong.
 #pragma once
 
 #include <vector>

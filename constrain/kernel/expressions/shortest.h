@@ -1,6 +1,6 @@
 // Shortest matches of expressions; or some short match, if a shortest one takes too long to find.
 //
-// Remembers those that take a search or a choice. Invariant: a text is a match, and stays the same.
+// Remembers texts that took a search, or a choice between alternatives. Invariant: a text is a match, and never changes.
 #pragma once
 
 #include <deque>

@@ -72,7 +72,7 @@ class Work {
     if (spent_ > notice_at_) notice();
     if (spent_ > end_) overspent();
   }
-  // Without a check, which the next `spend` makes.
+  // Counts steps without a check: the next `spend` checks.
   void count(size_t steps) { spent_ += steps; }
   void count_parts(size_t parts) { spent_ += parts / parts_per_step; }
   // Items of a parser share the allowance.

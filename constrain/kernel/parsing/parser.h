@@ -2,8 +2,8 @@
 //
 // An item is (state of a rule's automaton, origin, memory). The origin is the interned set of items that wait for this
 // activation of the rule, already advanced past it; OriginId::end waits for the whole text. Invariants:
-//   - an item at a state that only accepts never stands in a set or an origin: it is replaced by its own waiters, so
-//     right recursion keeps one origin;
+//   - no set or origin has an item at a state that only accepts: the items that wait for it take its place, so right
+//     recursion keeps one origin;
 //   - a set holds the items right after a lexeme; what they predict is its closure, computed once and kept with it;
 //   - origins that wait for one another (left recursion) are interned as a group.
 #pragma once

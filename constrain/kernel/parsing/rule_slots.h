@@ -27,8 +27,8 @@ class RuleSlots {
   TermId excluding(const Edge& edge, uint32_t rule, MemoryId memory);
   MemoryId remembering(uint32_t rule, MemoryId memory, int32_t slot, TextId text);
   MemoryId remembering(uint32_t rule, MemoryId memory, int32_t slot, ValueId value);  // the same for a lexeme of this value
-  // The spellings of a remembered text, or of a value, by its number in memory. Nothing for values that are not one text,
-  // or that begin like a number: one number has infinitely many texts, which take away what goes on after such a beginning.
+  // The spellings of a remembered text, or of a value, by its number in memory. None for a value that is not one text,
+  // or that begins like a number: a number has infinitely many spellings, and longer texts may begin with each of them.
   std::optional<ExprId> texts_of(uint32_t number, bool is_value);
   MemoryId without_values(uint32_t rule, MemoryId memory);  // with no value read, and no earlier value
   MemoryId without_texts(uint32_t rule, MemoryId memory);   // with no text read

@@ -1,7 +1,7 @@
 // Stepping: reading bytes, from place to place.
 //
-// Owns the lexer, the memory, the slots and the parser of one generation; all its ids belong to them. Invariant: a place that
-// `step` returns can be completed. A step only adds to tables, which keep every result. Not synchronized.
+// Owns the lexer, the memory, the slots and the parser of one generation; all its ids belong to them. Invariant: a place
+// that `step` returns can be completed. A step only adds to tables, which keep every result. Not synchronized.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,7 @@ class Stepping {
   void allow_call() { expressions().work().allow({limits_.call_work, &MAX_CALL_WORK, limits_.intersection_states, limits_.length_sets}); }
   void allow_way() { expressions().work().allow(of_way()); }
 
-  // A scope with an allowance of its own, after which that of a call begins anew.
+  // A scope with its own allowance. Its end grants the full allowance of a call.
   class Scope {
    public:
     Scope(Stepping& stepping, const Work::Allowance& allowance) : stepping_(stepping) { stepping.expressions().work().allow(allowance); }

@@ -182,11 +182,11 @@ def read_request(
 
 
 def _read_metadata(body: Mapping[str, Any]) -> dict[str, str]:
-    """Returns ``metadata``, which the response repeats; with a warning, ``{}`` for what is no object of strings."""
+    """Returns ``metadata``, which the response repeats: ``{}``, with a warning, unless it is an object of strings."""
     given = body.get("metadata") or {}
     if isinstance(given, dict) and all(isinstance(value, str) for value in given.values()):
         return given
-    warn("'metadata' is no object with strings as values, so the response does not repeat it.")
+    warn("'metadata' is not an object whose values are strings, so the response leaves it out.")
     return {}
 
 

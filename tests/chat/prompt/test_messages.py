@@ -43,7 +43,7 @@ WRONG: list[tuple[Any, str, str]] = [
     ([{"role": "user", "content": ["a"]}], "messages[0].content[0]", "'text'"),
     ([{"role": "user", "content": [{"type": "image_url"}]}], "messages[0].content[0]", "not 'image_url'"),
     ([{"role": "user", "content": [{"type": "text"}]}], "messages[0].content[0].text", "must be a string, not null"),
-    ([{"role": "assistant"}], "messages[0].content", "must not be missing without tool_calls"),
+    ([{"role": "assistant"}], "messages[0].content", "is required in a message without tool_calls"),
     ([calling(call()), USER], "messages[1]", "calls have no result before it: 'a'"),
     ([calling(call(), call("b")), result()], "messages[1]", "calls have no result before it: 'b'"),
     ([calling(call(), call())], "messages[0].tool_calls[1].id", "two calls have the id 'a'"),
