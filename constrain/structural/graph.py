@@ -14,7 +14,7 @@ from constrain.errors import LimitError
 from constrain.language.tree import Intersection, Literal
 from constrain.regex.anchors import sequence
 from constrain.regex.free_text import SOME_BYTES
-from constrain.work import asked
+from constrain.work import asked, spend
 
 START, END = 0, 1
 """The first state, to which no edge leads, and the last one, from which none does."""
@@ -183,11 +183,9 @@ class Graph:
             return True
         if text not in self._closed:
             longer = Intersection((sequence(text.expression, SOME_BYTES), text.expression))
-            allowance = kernel.Allowance(CLOSED_WORK)
             try:
-                self._closed[text] = asked(kernel.is_empty, longer, allowance)
+                self._closed[text] = asked(kernel.is_empty, longer, kernel.Allowance(CLOSED_WORK))
             except LimitError:
-                if allowance.left:  # the work of the whole compilation is spent
-                    raise
+                spend(0)  # raises if the compilation has no steps left
                 self._closed[text] = False
         return self._closed[text]

@@ -136,3 +136,13 @@ def test_the_parts_of_a_structural_tag_share_the_work(monkeypatch: pytest.Monkey
     monkeypatch.setattr(_work, "MAX_EXPANSION_WORK", _work.steps_taken() // 2)
     with pytest.raises(constrain.LimitError, match="MAX_EXPANSION_WORK"):
         compiled(8, 7, 6, 5)
+
+
+def test_a_proof_that_has_no_steps_left_is_no_fault_of_the_grammar(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = [bytes([byte]) for byte in range(256)]
+    vocabulary = constrain.Vocabulary.from_tokens([*tokens, b"", b""], eos=[256], special={257: "<|x|>"})
+    grammar = constrain.Lark("start: a\na[max_tokens=9]: <|x|> <|x|>\n")
+    constrain.compile(grammar, vocabulary)
+    monkeypatch.setattr(_work, "MAX_EXPANSION_WORK", 1)
+    with pytest.raises(constrain.LimitError, match="MAX_EXPANSION_WORK"):
+        constrain.compile(grammar, vocabulary, cache=False)

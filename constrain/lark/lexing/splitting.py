@@ -16,7 +16,7 @@ from constrain.errors import GrammarError, LimitError
 from constrain.language.grammar import Edge, Grammar, Rule
 from constrain.language.special import terminal_special
 from constrain.language.tree import ByteClass
-from constrain.work import asked
+from constrain.work import asked, spend
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -156,6 +156,7 @@ class _Splitting:
         try:
             return asked(kernel.conflicting_terminals, self.grammar, self._lossless)
         except LimitError:
+            spend(0)  # raises if the compilation has no steps left
             return range(len(self.grammar.terminals))
 
     def split(self, terminals: Collection[int]) -> bool:
