@@ -1,14 +1,18 @@
-"""What notebooks show of results: tables and texts in HTML; and values cut to one line for ``repr``."""
+"""What people see of results: tables and texts in HTML for notebooks, and one short line for ``repr``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-SHOWN_CHARACTERS = 300
-"""Characters of a value that ``repr`` of a result shows; longer ones are cut."""
+SHOWN_CHARACTERS = 120
+"""Characters that ``repr`` of a result shows of each of its values; longer ones are cut."""
+
+LINE_CHARACTERS = 200
+"""Characters of ``repr`` of a result; longer ones are cut."""
 
 
 def cut(value: object, most: int = SHOWN_CHARACTERS) -> str:
@@ -17,8 +21,22 @@ def cut(value: object, most: int = SHOWN_CHARACTERS) -> str:
     >>> cut("a long text", 8)
     "'a long ..."
     """
-    shown = repr(value)
-    return shown if len(shown) <= most else f"{shown[:most]}..."
+    return shorten(repr(value), most)
+
+
+def shorten(text: str, most: int = LINE_CHARACTERS) -> str:
+    """Returns a text, without its end if it is long."""
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def one_line(shown: Any) -> str:
+    """Returns the fields of a dataclass that are not their defaults, without the ends of long ones.
+
+    Classes whose values may be long have it as ``__repr__``.
+    """
+    values = ((each.name, getattr(shown, each.name), each.default) for each in fields(shown) if each.repr)
+    given = ", ".join(f"{name}={cut(value)}" for name, value, default in values if value != default)
+    return shorten(f"{type(shown).__name__}({given})")
 
 
 def table(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:

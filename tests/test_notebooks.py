@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import constrain
-from constrain import Captures, Chosen, Completion, FieldConfidence, Lark, Report, Timings, Usage
+from constrain import (
+    Captures,
+    Chosen,
+    Completion,
+    CustomCall,
+    CustomTool,
+    FieldConfidence,
+    Lark,
+    LikelyToken,
+    Regex,
+    Report,
+    StructuralTag,
+    Timings,
+    TokenLogprob,
+    TokenTrace,
+    Usage,
+    choice,
+    grammars,
+    repeat,
+    sequence,
+    text,
+)
 from constrain.certificates.certificate import certify, chain
-from constrain.notebooks import SHOWN_CHARACTERS
+from constrain.notebooks import LINE_CHARACTERS
 from tests.support import for_each
 
 MARKUP = "<b>&\"'"
@@ -28,6 +50,9 @@ def compiled(schema: Any) -> constrain.Constraint:
 
 COUNT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "unknown": 1}
 CALLED = Lark('start: <|call|> "x"')
+REPORTED = (
+    "Report(warnings=('w',), split=(), min_tokens=1, rules=2, states=3, terminals=4, memory_bytes=5, limited_masks=0)"
+)
 FIELD = FieldConfidence(3, 5, 6, range(2, 3), -0.5, 0.0, 0.0, 1)
 
 
@@ -61,6 +86,13 @@ FIELD = FieldConfidence(3, 5, 6, range(2, 3), -0.5, 0.0, 0.0, 1)
             "TextExplanation(matches=True, line=1, column=6)",
         ),
         (lambda: FIELD, "FieldConfidence(value=3, probability=1.0000, mass=1.0000)"),
+        (lambda: Regex("[0-9]+"), "Regex(pattern='[0-9]+')"),
+        (lambda: Lark('start: "a"', description="An a."), """Lark(text='start: "a"', description='An a.')"""),
+        (
+            lambda: sequence("a", choice(Regex("b"), int), repeat("c", 1, separator=","), text(until="d")),
+            "sequence('a', choice(Regex('b'), int), repeat('c', 1, None, separator=','), text(until='d'))",
+        ),
+        (lambda: Report({"numbers": "any"}, {}, ("w",), (), 1, 2, 3, 4, 5, 0), REPORTED),
     ],
 )
 def test_a_result_is_one_line(shown: Any, expected: str) -> None:
@@ -74,8 +106,50 @@ def test_a_certificate_is_one_line_that_names_its_answer() -> None:
     assert repr(chain(certificate, "before")).startswith("Certificate(text='7', ")
 
 
-def test_long_values_are_cut() -> None:
-    assert len(repr(completion("a" * 10_000))) < SHOWN_CHARACTERS + 100
+LONG = "a" * 10_000
+TOKEN = TokenLogprob(1, "a", b"a", -0.5, (TokenLogprob(2, LONG, b"", -1.0),))
+TRACED = TokenTrace(1, "a", b"a", "chosen", -0.5, 9, 0.5, (LikelyToken(1, LONG, -0.5, is_allowed=True),), (), 9, 9, ())
+NOTE = CustomTool("note", "Notes.")
+
+
+@for_each(
+    "shown",
+    [
+        lambda: completion(LONG, ended_early=((LONG,),)),
+        lambda: compiled({"const": LONG}),
+        lambda: compiled({"const": 1, LONG: 1}).report,
+        lambda: constrain.explain({"const": LONG}, ""),
+        lambda: constrain.explain({"enum": [chr(code) for code in range(100, 300, 2)]}, '"'),
+        lambda: constrain.LogitsProcessor(compiled({"const": LONG})),
+        lambda: compiled({"const": LONG}).grammar.terminals[0],
+        lambda: compiled({"enum": [{LONG: 1}, 2]}).grammar.rules[0],
+        lambda: grammars.load("sql_select"),
+        lambda: Lark(LONG, start=LONG, description=LONG, grammars={LONG: LONG}),
+        lambda: constrain.Gbnf(LONG, description=LONG),
+        lambda: Regex(LONG),
+        lambda: StructuralTag({"format": {"type": "const_string", "value": LONG}}, description=LONG),
+        lambda: sequence(LONG, Regex(LONG), repeat(LONG, separator=LONG), {"const": LONG}),
+        lambda: replace(FIELD, value=LONG),
+        lambda: constrain.Alternative(LONG, 0.5),
+        lambda: Chosen(LONG, 0.5, {LONG: 0.5}, -1.0, 0.5),
+        lambda: constrain.Arguments(LONG, {"a": LONG}, (LONG,), {"a": LONG}),
+        lambda: CustomCall("1", NOTE, LONG),
+        lambda: constrain.ToolRun(constrain.Reply((CustomCall("1", NOTE, LONG),), LONG, LONG), [], ()),
+        lambda: constrain.Refusal(LONG),
+        lambda: constrain.FieldEvent("complete", (LONG,), LONG, LONG, LONG),
+        lambda: constrain.Finished(completion(LONG)),
+        lambda: constrain.ReasoningDelta(LONG),
+        lambda: constrain.RefusalDelta(LONG),
+        lambda: constrain.ArgumentsDelta(0, LONG),
+        lambda: constrain.TextDelta(LONG, (TOKEN,)),
+        lambda: constrain.TraceDelta((TRACED,)),
+        lambda: TRACED,
+        lambda: TOKEN,
+        lambda: constrain.Violation(LONG, (LONG,), LONG, LONG),
+    ],
+)
+def test_long_values_are_cut(shown: Any) -> None:
+    assert len(repr(shown())) < LINE_CHARACTERS + 30
 
 
 @for_each(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from constrain.batch.lines import LineError
 from constrain.batch.records import answer_object, error_object
 from constrain.errors import ConstrainError
+from constrain.language.digest import spell_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -173,10 +174,10 @@ def settings(scan: Scan, schema: str | Source | None, model: Path, options: Opti
     """
     with model.open("rb") as weights:
         beginning = hashlib.sha256(weights.read(_MODEL_BEGINNING)).hexdigest()
-    written = schema if isinstance(schema, str) else repr(schema)
+    written = None if schema is None else schema.encode() if isinstance(schema, str) else spell_source(schema)
     return {
         "input": scan.settled,
-        "schema": {"sha256": None if schema is None else hashlib.sha256(written.encode()).hexdigest()},
+        "schema": {"sha256": None if written is None else hashlib.sha256(written).hexdigest()},
         "model": {"name": model.name, "bytes": model.stat().st_size, "sha256 of the first MiB": beginning},
         **options,
         **({"sources": {"sha256": _digest(options["sources"])}} if "sources" in options else {}),

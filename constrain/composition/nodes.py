@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
 from constrain.errors import LimitError
 from constrain.language.source import Source
@@ -43,11 +43,14 @@ class Repeated:
     separator: Part
 
 
-@dataclass(frozen=True, slots=True)
+Node = Union[InSequence, OneOf, Repeated, "FreeText"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Composed(Source):
     """A composition as written by the caller. ``size`` and ``depth``: of all parts within it."""
 
-    node: InSequence | OneOf | Repeated | FreeText
+    node: Node
     size: int = field(init=False, repr=False, compare=False)
     depth: int = field(init=False, repr=False, compare=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from constrain.composition.nodes import Composed, InSequence, OneOf, Repeated
 from constrain.errors import GrammarError, SchemaError
 from constrain.gbnf.source import Gbnf
 from constrain.language.digest import grammar_digest
@@ -21,6 +22,7 @@ from constrain.regex.source import Regex
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from constrain.composition.nodes import Node
     from constrain.language.tree import Expression
 
 _ANY_TEXT = Repetition(ANY_CHAR, 0, None)
@@ -57,7 +59,7 @@ class FreeText:
         return expression if self.max_length is None else Window(expression, ANY_CHAR, 0, self.max_length)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Schema(Source):
     """The JSON texts of a schema's values.
 
@@ -94,7 +96,7 @@ class Schema(Source):
         return f"Answer with JSON in this format:\n{self.render()}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Given(Source):
     """A ``Grammar`` of the caller; ``digest`` identifies it."""
 
@@ -138,9 +140,16 @@ def as_part(given: object, place: str) -> Part:
         raise _no_part(given, place, error.message) from error
 
 
-def label(part: Part | FreeText) -> str:
+def label(part: Part | Node) -> str:
     """Returns a part as it was written, for messages."""
     match part:
+        case Composed(node):
+            return label(node)
+        case InSequence(parts) | OneOf(parts):
+            return f"{'sequence' if isinstance(part, InSequence) else 'choice'}({', '.join(map(label, parts))})"
+        case Repeated(inner, minimum, maximum, separator):
+            between = f", separator={label(separator)}" if separator else ""
+            return f"repeat({label(inner)}, {minimum}, {maximum}{between})"
         case FreeText(until, max_length):
             given = {"until": until, "max_length": max_length}
             return f"text({', '.join(f'{name}={value!r}' for name, value in given.items() if value is not None)})"

@@ -21,7 +21,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from constrain.composition.nodes import Composed, InSequence, OneOf, Repeated
-from constrain.composition.parts import FreeText, Part, Schema, as_part, check_number
+from constrain.composition.parts import FreeText, Part, Schema, as_part, check_number, label
+from constrain.notebooks import shorten
 from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
@@ -35,9 +36,13 @@ if TYPE_CHECKING:
 _INSTRUCTION = "Answer with a text of this form and nothing else; what is in brackets says what stands there"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Composition(Composed):
     """The result of ``sequence``, ``choice``, ``repeat`` and ``text``."""
+
+    def __repr__(self) -> str:
+        """Returns the call that makes it, without its end if it is long."""
+        return shorten(label(self))
 
     def grammar(self) -> Grammar:
         """Returns the grammar. Raises the errors of its parts, ``GrammarError`` and ``LimitError``."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from constrain.llama.decoding.chosen import MAX_COMPARED_TOKENS, likeliest
+from constrain.notebooks import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -70,6 +71,8 @@ class Alternative:
 
     value: Any
     probability: float
+
+    __repr__ = one_line
 
 
 class Continuation(NamedTuple):

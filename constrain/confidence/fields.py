@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from constrain.confidence.alternatives import MAX_CONFIDENCE_QUESTIONS, Scalar, find_alternatives, questions
+from constrain.notebooks import cut
 from constrain.partial.scanner import Scanner
 from constrain.types.answer_text import read_answer
 
@@ -55,7 +56,7 @@ class FieldConfidence:
     alternatives: tuple[Alternative, ...] = ()
 
     def __repr__(self) -> str:
-        return f"FieldConfidence(value={self.value!r}, probability={self.probability:.4f}, mass={self.mass:.4f})"
+        return f"FieldConfidence(value={cut(self.value)}, probability={self.probability:.4f}, mass={self.mass:.4f})"
 
     @property
     def probability(self) -> float:

@@ -316,7 +316,7 @@ def to_compile(
     # The expressions of a Grammar are compared by identity, so a lookup would find no equal one.
     if isinstance(what.of, Grammar):
         return ToCompile(what, vocab, None, directory)
-    if not what.of.is_known_by_repr:
+    if not what.of.may_be_cached:
         return ToCompile(what, vocab, None, None)
     return ToCompile(what, vocab, (what.of, id(vocab), directory and directory.path), directory)
 

@@ -10,6 +10,7 @@ import numpy as np
 from constrain.arguments import integer
 from constrain.engine.torch_masks import apply_token_bitmask
 from constrain.errors import ConstrainError
+from constrain.notebooks import one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,6 +57,8 @@ class LogitsProcessor:
     constraint: Masking
     _matcher: Following = field(init=False)
     _seen: int | None = field(init=False, default=None)
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         self._matcher = self.constraint.matcher()

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from constrain.language.digest import spell_source
 from constrain.language.source import Source
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class Remembered:
 
 def _source_bytes(source: object) -> int:
     """Bytes of the source of a constraint, which is part of its key: a ``Source`` or the text of a JSON Schema."""
-    return len(repr(source)) if isinstance(source, Source) else sys.getsizeof(source)
+    return len(spell_source(source)) if isinstance(source, Source) else sys.getsizeof(source)
 
 
 remembered_constraints = Remembered()

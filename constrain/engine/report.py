@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from constrain.notebooks import table
+from constrain.notebooks import one_line, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,8 +33,8 @@ class Report:
             kernel was met; texts are complete nevertheless. ``Matcher.limited_masks`` counts those of one text.
     """
 
-    policies: Mapping[str, str | bool]
-    digits: Mapping[str, int]
+    policies: Mapping[str, str | bool] = field(repr=False)
+    digits: Mapping[str, int] = field(repr=False)
     warnings: tuple[str, ...]
     split: tuple[str, ...]
     min_tokens: int
@@ -43,6 +43,8 @@ class Report:
     terminals: int
     memory_bytes: int
     limited_masks: int
+
+    __repr__ = one_line
 
     def _repr_html_(self) -> str:
         """Returns a table of the facts for notebooks."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Gbnf(GrammarSource):
     r"""A grammar of llama.cpp that the whole answer matches; ``compile`` and ``generate`` take it instead of a schema.
 

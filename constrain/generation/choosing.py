@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from constrain.generation.planning import make_plan
 from constrain.llama.lookup import as_model
-from constrain.notebooks import table
+from constrain.notebooks import one_line, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -43,6 +43,8 @@ class Chosen:
     probabilities: Mapping[str, float]
     logprob: float
     mass: float
+
+    __repr__ = one_line
 
     def _repr_html_(self) -> str:
         """Returns a table of the options for notebooks, the likeliest first."""

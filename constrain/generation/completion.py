@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from constrain.errors import pointer_to
 from constrain.generation.logprobs import LEAST_LOGPROB
-from constrain.notebooks import cut, table
+from constrain.notebooks import cut, shorten, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -149,7 +149,7 @@ class Completion(Generic[ValueT_co]):
         seconds = self.timings.prompt + self.timings.generation
         facts = [f"finish_reason={self.finish_reason!r}", f"{self.usage.completion_tokens} tokens in {seconds:.1f} s"]
         facts += [f"{name}={fact!r}" for name, fact in limits_object(self).items()]
-        return f"Completion(value={', '.join([cut(self.value), *facts])})"
+        return shorten(f"Completion(value={', '.join([cut(self.value), *facts])})")
 
     def _repr_html_(self) -> str:
         """Returns a table for notebooks: the facts of ``repr``, and the probabilities of ``fields``."""

@@ -19,7 +19,7 @@ from constrain.language.policies import DEFAULTS, CompileOptions
 from constrain.language.source import Source
 from constrain.language.special import split_special, terminal_special
 from constrain.lark.reading.places import excerpt, line_and_column
-from constrain.notebooks import cut, preformatted
+from constrain.notebooks import cut, preformatted, shorten
 from constrain.remembering import remembered
 from constrain.vocabulary.vocabulary import Vocabulary, as_vocabulary
 
@@ -108,7 +108,7 @@ class TextExplanation:
         parts = [f"matches={self.matches}", f"line={self.line}", f"column={self.column}"]
         parts += [f"next={in_words(self.next_characters)}"] if self.next_characters else []
         parts += [] if self.is_complete else [f"completion={cut(self.completion)}"]
-        return f"TextExplanation({', '.join(parts)})"
+        return shorten(f"TextExplanation({', '.join(parts)})")
 
     def _repr_html_(self) -> str:
         """Returns the summary for notebooks."""

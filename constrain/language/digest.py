@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, get_args
 
-from constrain.language.grammar import Capture, Grammar, Rule, Terminal
 from constrain.language.tree import INNER_NODES, Expression
 
 if TYPE_CHECKING:
+    from constrain.language.grammar import Grammar
     from constrain.language.source import Source
 
 _EXPRESSIONS = get_args(Expression)
-_RECORDS = (Grammar, Terminal, Rule, Capture)
 
 
 def schema_digest(text: str, policies: object) -> bytes:
@@ -21,8 +21,13 @@ def schema_digest(text: str, policies: object) -> bytes:
 
 
 def source_digest(source: Source) -> bytes:
-    """Returns the SHA-256 of a source, which its ``repr`` determines."""
-    return hashlib.sha256(f"source {source!r}".encode("utf-8", "surrogatepass")).digest()
+    """Returns the SHA-256 of a source."""
+    return hashlib.sha256(b"source\n" + spell_source(source)).digest()
+
+
+def spell_source(source: Source) -> bytes:
+    """Returns bytes that identify a source: its fields that count in comparisons."""
+    return _spell_value(source, {})
 
 
 def grammar_digest(grammar: Grammar) -> bytes:
@@ -31,14 +36,25 @@ def grammar_digest(grammar: Grammar) -> bytes:
 
 
 def _spell_value(value: object, digests: dict[int, bytes]) -> bytes:
-    """Returns bytes that identify a grammar or a value in it. ``repr`` omits parts of large expressions."""
-    if isinstance(value, _RECORDS):
-        return b"(" + b"".join(_spell_value(getattr(value, name), digests) for name in value.__slots__) + b")"
-    if isinstance(value, _EXPRESSIONS):
-        return expression_digest(value, digests)
-    if isinstance(value, tuple) and value and isinstance(value[0], _RECORDS):
-        return b"[" + b"".join(_spell_value(part, digests) for part in value) + b"]"
-    return f"{value!r}\n".encode("utf-8", "surrogatepass")
+    """Returns bytes that identify a grammar, a source, or a value in one. No recursion: compositions are nested.
+
+    ``repr`` omits parts of large expressions, and the ends of long fields of dataclasses.
+    """
+    written: list[bytes] = []
+    stack = [value]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, _EXPRESSIONS):
+            written.append(expression_digest(value, digests))
+        elif type(value) is tuple:
+            written.append(b"%d parts\n" % len(value))
+            stack.extend(reversed(value))
+        elif is_dataclass(value):
+            written.append(f"{type(value).__name__}\n".encode())
+            stack.extend(getattr(value, each.name) for each in reversed(fields(value)) if each.compare)
+        else:
+            written.append(f"{value!r}\n".encode("utf-8", "surrogatepass"))
+    return b"".join(written)
 
 
 def expression_digest(root: Expression, digests: dict[int, bytes]) -> bytes:

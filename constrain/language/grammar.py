@@ -24,6 +24,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from constrain.language.tree import NOTHING, listed, rebuilt
+from constrain.notebooks import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,6 +101,8 @@ class Terminal:
     temperature: float | None = None
     place: tuple[int, int] | None = None
 
+    __repr__ = one_line
+
 
 class Action(IntEnum):
     """The effect of an edge on a slot of its rule's memory."""
@@ -157,6 +160,8 @@ class Capture:
     ending: Expression | None = None
     pattern: tuple[str, str] | None = None
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -186,6 +191,8 @@ class Rule:
     bare: Expression | None = None
     max_tokens: int | None = None
     place: tuple[int, int] | None = None
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True, repr=False)

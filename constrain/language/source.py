@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from constrain.notebooks import preformatted
+from constrain.notebooks import one_line, preformatted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 class Source(ABC):
     """A language for answers: a ``Regex``, a ``Lark``, or a composition that ``sequence`` or the like returns.
 
-    Immutable and hashable; equal sources have the same grammar and the same ``repr``.
-
-    Sources that refer to outside objects override ``is_known_by_repr``.
+    A frozen dataclass; sources with equal fields have the same grammar. Sources that refer to outside objects override
+    ``may_be_cached``.
     """
 
     __slots__ = ()
+    __repr__ = one_line
 
     def __deepcopy__(self, _: object) -> Source:
         """Returns the source itself, which is immutable."""
@@ -33,8 +33,8 @@ class Source(ABC):
         """Returns the grammar of the answers. Raises ``PatternError``, ``GrammarError`` and ``LimitError``."""
 
     @property
-    def is_known_by_repr(self) -> bool:
-        """Returns whether sources with equal ``repr`` have equal grammars, so that caches may share them."""
+    def may_be_cached(self) -> bool:
+        """Returns whether sources with equal fields have equal grammars, so that caches may share them."""
         return True
 
     @property

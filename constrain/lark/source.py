@@ -20,7 +20,7 @@ _EXAMPLE = re.compile(r"^//\n// Example:\n(?://.*\n)*", re.MULTILINE)
 """The example in the comment of a ready grammar. A model that sees one copies it into its answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Lark(GrammarSource):
     """A Lark grammar that the whole answer matches; ``compile`` and ``generate`` take it instead of a schema.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from constrain.notebooks import one_line
 from constrain.partial.scanner import Scanner
 from constrain.partial.types import PartialType, UncertainError
 from constrain.partial.written import KINDS, Whole, Written
@@ -45,6 +46,8 @@ class FieldEvent:
     value: Any
     partial: Any
     call: int | None = None
+
+    __repr__ = one_line
 
 
 class Fields:

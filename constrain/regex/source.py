@@ -18,7 +18,7 @@ from constrain.work import asked
 _INSTRUCTION = "Answer with a text that matches this regular expression"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Regex(Source):
     r"""A regular expression that the whole answer matches; ``compile`` and ``generate`` take it instead of a schema.
 

@@ -21,7 +21,7 @@ _INSTRUCTION = "Answer with a text of this form and nothing else; what is in bra
 _DESCRIBED = "Answer with a text of this kind, and nothing else"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class StructuralTag(Source):
     """A structural tag that the whole answer matches; ``compile`` and ``generate`` take it instead of a schema.
 

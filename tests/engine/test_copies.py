@@ -13,6 +13,7 @@ import pytest
 
 import constrain
 from constrain.language import tree
+from constrain.language.digest import source_digest
 from tests.support import byte_vocabulary
 
 FRAMES = 400
@@ -73,7 +74,7 @@ def test_sources_are_equal_after_copying_and_pickling(name: str) -> None:
         assert pickle.loads(pickle.dumps(source)) == source
         assert hash(source) == hash(SOURCES[name]())
         assert source == SOURCES[name]()
-        assert repr(source)
+        assert source_digest(source) == source_digest(SOURCES[name]())
 
 
 @pytest.mark.parametrize("name", ["Lark", "composition"])

@@ -9,6 +9,7 @@ from constrain import kernel
 from constrain.chat.answers.structure import SpecialName, structure_parts
 from constrain.engine.compiling import compile as compile_grammar
 from constrain.errors import ConstrainError, GrammarError
+from constrain.language.digest import spell_source
 from constrain.language.grammar import EPSILON, Edge, Grammar, Kind, Rule, Terminal
 from constrain.language.merging import moved_rules
 from constrain.language.tree import ANY_BYTES, Expression, Intersection, Literal
@@ -40,7 +41,7 @@ BEGINNING_BYTES = 4 << 20
 
 
 def _source_bytes(source: Source, text: bytes) -> int:
-    return len(repr(source)) + len(text)
+    return len(spell_source(source)) + len(text)
 
 
 def may_begin_with(grammar: Grammar, text: bytes) -> bool:

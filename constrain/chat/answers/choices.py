@@ -69,7 +69,7 @@ class Value:
     typed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Choices(Source):
     """The parts that the answers to one request may consist of.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from constrain.language.special import Tokens
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AnswerLanguage(Choices):
     """The language of all answers to one request: see ``Choices``."""
 
@@ -30,8 +30,8 @@ class AnswerLanguage(Choices):
         return answer_grammar(self)
 
     @property
-    def is_known_by_repr(self) -> bool:
-        """Whether ``repr`` identifies the language; a registry is not part of it."""
+    def may_be_cached(self) -> bool:
+        """Whether the compared fields identify the language; a registry is not among them."""
         return self.registry is None
 
     def policies_in_force(self) -> Mapping[str, str | bool]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from constrain.notebooks import one_line
+
 if TYPE_CHECKING:
     from constrain.llama.decoding.token_logprob import TokenLogprob
     from constrain.llama.decoding.trace import TokenTrace
@@ -23,6 +25,8 @@ class TextDelta:
     text: str
     logprobs: tuple[TokenLogprob, ...] = ()
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
@@ -34,6 +38,8 @@ class ReasoningDelta:
 
     text: str
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, slots=True)
 class RefusalDelta:
@@ -44,6 +50,8 @@ class RefusalDelta:
     """
 
     text: str
+
+    __repr__ = one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +81,8 @@ class ArgumentsDelta:
     index: int
     text: str
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
@@ -94,6 +104,8 @@ class TraceDelta:
     """
 
     tokens: tuple[TokenTrace, ...]
+
+    __repr__ = one_line
 
 
 StreamEvent = TraceDelta | TextDelta | ReasoningDelta | RefusalDelta | CallStarted | ArgumentsDelta | CallEnded

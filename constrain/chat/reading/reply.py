@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
 from constrain.chat.reading import reader as reading
@@ -23,6 +23,7 @@ from constrain.chat.tools.calls import CustomCall, FunctionCall
 from constrain.chat.tools.kinds import CustomTool, FunctionTool
 from constrain.confidence.fields import Located
 from constrain.language.source import Source
+from constrain.notebooks import one_line
 
 if TYPE_CHECKING:
     from constrain.chat.answers.language import AnswerLanguage
@@ -49,6 +50,8 @@ class Refusal:
 
     text: str
 
+    __repr__ = one_line
+
 
 @dataclass(frozen=True, slots=True)
 class Reply(Sequence["ToolCall"]):
@@ -66,12 +69,9 @@ class Reply(Sequence["ToolCall"]):
     content: Any = None
     reasoning: str = ""
     refusal: str | None = None
-    text: str = ""
+    text: str = field(default="", repr=False)
 
-    def __repr__(self) -> str:
-        empty = Reply()
-        parts = ((name, getattr(self, name)) for name in ("calls", "content", "reasoning", "refusal"))
-        return f"Reply({', '.join(f'{name}={part!r}' for name, part in parts if part != getattr(empty, name))})"
+    __repr__ = one_line
 
     @overload
     def __getitem__(self, index: int) -> ToolCall: ...

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from constrain.notebooks import one_line
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -24,3 +26,5 @@ class Arguments:
     values: Mapping[str, Any]
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
+
+    __repr__ = one_line

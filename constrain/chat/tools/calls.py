@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from constrain.engine.captures import Captures
+from constrain.notebooks import cut, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +31,7 @@ class FunctionCall:
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
-        return f"{self.name}({arguments})"
+        return shorten(f"{self.name}({arguments})")
 
     @property
     def name(self) -> str:
@@ -73,7 +74,7 @@ class CustomCall:
     captures: Captures | None = field(default_factory=Captures, compare=False, repr=False)
 
     def __repr__(self) -> str:
-        return f"{self.name}({self.text!r})"
+        return f"{self.name}({cut(self.text)})"
 
     @property
     def name(self) -> str:

@@ -13,6 +13,7 @@ from constrain.json_schema.keywords.joining import types_of
 from constrain.json_schema.keywords.table import KEYWORDS
 from constrain.json_schema.strict.conversion import find
 from constrain.json_schema.strict.limits import Sizes
+from constrain.notebooks import one_line
 from constrain.regex.parsing.parser import parse_pattern
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class Violation:
     context: tuple[str, ...] | None
     message: str
     subject: str
+
+    __repr__ = one_line
 
     @property
     def complaint(self) -> str:

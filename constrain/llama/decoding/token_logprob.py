@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from constrain.notebooks import one_line
+
 if TYPE_CHECKING:
     import builtins
 
@@ -27,3 +29,5 @@ class TokenLogprob:
     bytes: builtins.bytes
     logprob: float
     top: tuple[TokenLogprob, ...] = ()
+
+    __repr__ = one_line

@@ -14,6 +14,7 @@ import numpy as np
 
 from constrain.llama.decoding.chosen import log_sum
 from constrain.llama.decoding.logprobs import largest
+from constrain.notebooks import one_line
 
 if TYPE_CHECKING:
     import builtins
@@ -87,6 +88,8 @@ class TokenTrace:
     tokens_left: int
     min_tokens_left: int
     expected: tuple[ExpectedTerminal, ...]
+
+    __repr__ = one_line
 
 
 class Trace:
