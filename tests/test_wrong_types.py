@@ -13,8 +13,12 @@ import constrain
 from constrain.arguments import needs_extra
 from constrain.chat.prompt.messages import conversation
 from constrain.errors import SchemaWarning
+from constrain.generation.completion import Completion, Finished, Timings, Usage
+from constrain.generation.generate import Stream
 from constrain.generation.options import split_options
 from tests.support import byte_vocabulary, for_each
+
+ANSWER: Any = Completion({"name": "Ada"}, "", (), Usage(0, 0, 0), Timings(0, 0, 0, 0), "stop", None)
 
 WRONG = [
     ("max_tokens", "5", "a whole number or None"),
@@ -137,6 +141,31 @@ def test_a_keyword_that_seems_misspelt_is_a_warning_in_python() -> None:
     with pytest.warns(SchemaWarning, match="'minLenght' .* did you mean minLength?"):
         constrain.compile({"type": "string", "minLenght": 3}, byte_vocabulary())
     constrain.compile({"type": "string", "note": 3, "x-note": 3}, byte_vocabulary())
+
+
+@for_each(
+    "ask, error, says",
+    [
+        (
+            lambda: ANSWER.name,
+            AttributeError,
+            "'Completion' object has no attribute 'name'; the members .* are at .value",
+        ),
+        (lambda: ANSWER["name"], TypeError, "'Completion' object is not subscriptable; the members .* are at .value"),
+        (lambda: Finished(ANSWER).text, AttributeError, "no attribute 'text'; the answer is at .completion"),
+        (lambda: Stream(event for event in ()).value, AttributeError, "the last one has the answer: .completion.value"),
+        (lambda: constrain.compile(int), TypeError, r"compile\(schema, vocab\) needs the vocabulary .* pass a Model"),
+    ],
+)
+def test_what_has_the_answer_is_told(ask: Any, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        ask()
+
+
+@for_each("prompt", ["", " \n", [{"role": "user", "content": ""}]])
+def test_an_empty_prompt_is_a_warning(prompt: Any) -> None:
+    with pytest.warns(UserWarning, match="the prompt is empty, so that the model makes up its answer; pass a question"):
+        conversation(prompt)
 
 
 def test_a_value_in_place_of_a_type_gets_one_sentence() -> None:

@@ -425,11 +425,19 @@ def read_schema_text(given: str) -> str:
     """
     path = schema_file(given)
     if path is not None:
-        return read_text(path)
+        text = read_text(path)
+        if is_short(text) and not _SEVERAL_WORDS.search(text.strip()):
+            raise _no_schema(f"{path} has one word, {text.strip()!r:.80}, which is no schema: JSON, or", text)
+        return text
     return schema_text(_import(given), tightened=True) if _CLASS.fullmatch(given) else given
 
 
+def _no_schema(begin: str, given: str) -> SchemaError:
+    return SchemaError(f"{begin} keys with types, such as 'name str, age int'{describe_no_json(given)}")
+
+
 _CLASS = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
+_SEVERAL_WORDS = re.compile(r"[\s,|]")
 
 
 def _import(given: str) -> object:
@@ -451,15 +459,12 @@ def schema_file(given: str) -> Path | None:
 
     Raises ``SchemaError`` for one word that neither is a file nor looks like the name of one.
     """
-    has_words = re.search(r"[\s,|]", given.strip()) is not None and not given.rstrip().endswith(".json")
+    has_words = _SEVERAL_WORDS.search(given.strip()) is not None and not given.rstrip().endswith(".json")
     is_schema = given.lstrip().startswith("{") or (has_words and is_short(given)) or _CLASS.fullmatch(given)
     if os.path.exists(given):  # noqa: PTH110 - a schema is no path
         return Path(given)
     if not is_schema and not re.search(r"[/.]\w+$", given):
-        keys = "keys with types, such as 'name str, age int'"
-        raise SchemaError(
-            f"{given!r:.80} is neither a file nor a schema: JSON, MODULE:CLASS, or {keys}{describe_no_json(given)}"
-        )
+        raise _no_schema(f"{given!r:.80} is neither a file nor a schema: JSON, MODULE:CLASS, or", given)
     return None if is_schema else Path(given)
 
 

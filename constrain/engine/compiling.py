@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import sys
 import warnings
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from constrain.arguments import lists_options
+from constrain.arguments import Function, lists_options
 from constrain.cache import RejectedFileError, find_cache
 from constrain.engine.constraint import Constraint, Keeping
 from constrain.engine.remembered import remembered_constraints
@@ -49,7 +50,23 @@ JSON_SCHEMA = "json_schema"
 """The ``kind`` of a JSON Schema that is described as JSON."""
 
 
+def _asks_for_vocabulary(function: Function) -> Function:
+    """Decorates ``compile``: a call without a vocabulary raises a ``TypeError`` that says what to pass."""
+
+    @wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        if len(given) + ("vocab" in named) < 2 and (given or "schema" in named):
+            raise TypeError(
+                "compile(schema, vocab) needs the vocabulary whose tokens are masked: pass a Model, "
+                "Vocabulary.from_gguf(path), or the vocabulary of another library (see Vocabulary)"
+            )
+        return function(*given, **named)
+
+    return call  # type: ignore[return-value]
+
+
 @lists_options(CompileOptions, DEFAULTS)
+@_asks_for_vocabulary
 def compile(  # noqa: A001 - the name of the public function
     schema: object,
     vocab: Vocabulary | HasVocabulary | Llama,

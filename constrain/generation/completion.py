@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from constrain.errors import pointer_to
 from constrain.generation.logprobs import LEAST_LOGPROB
@@ -62,8 +62,27 @@ class Timings:
     generation: float
 
 
+class HoldsAnswer:
+    """An object around an answer: where people look for the answer's own members in it, errors say where they are.
+
+    ``_cure``: the place, for the messages.
+    """
+
+    __slots__ = ()
+    _cure: ClassVar[str]
+
+    if not TYPE_CHECKING:  # type checkers would accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            message = f"{type(self).__name__!r} object has no attribute {name!r}; {self._cure}"
+            raise AttributeError(message, name=name, obj=self)
+
+        def __getitem__(self, key: object) -> Any:
+            raise TypeError(f"{type(self).__name__!r} object is not subscriptable; {self._cure}")
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Completion(Generic[ValueT_co]):
+class Completion(HoldsAnswer, Generic[ValueT_co]):
     """A complete answer: its value, its text, and facts about its generation.
 
     Attributes:
@@ -143,6 +162,7 @@ class Completion(Generic[ValueT_co]):
     n_masks: int = 0
     mask_seconds: float = 0.0
     votes: tuple[Completion, ...] = ()
+    _cure: ClassVar[str] = "the members of the answer are at .value"
 
     def __repr__(self) -> str:
         """Returns the value, the cause of the end, and what was spent; the attributes have the rest."""
@@ -231,7 +251,7 @@ def quotes_object(completion: Completion) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(HoldsAnswer):
     """The last event of a stream.
 
     Attributes:
@@ -239,3 +259,4 @@ class Finished:
     """
 
     completion: Completion
+    _cure: ClassVar[str] = "the answer is at .completion, and its value at .completion.value"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from constrain.arguments import model_then_prompt
-from constrain.generation.completion import Completion, Finished, Timings
+from constrain.generation.completion import Completion, Finished, HoldsAnswer, Timings
 from constrain.generation.options import read_voters, refuse_unbias, refuse_vote, takes_options
 from constrain.llama.lookup import as_model
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator
 
     from typing_extensions import Unpack
 
@@ -182,15 +183,31 @@ def stream(
     refuse_unbias(options)
     job = prepare(as_model(model), prompt, schema, options)
     if not partial:
-        return _run(job)
+        return Stream(_run(job))
     from constrain.generation.partial import PartialEvents
 
-    return _fields(PartialEvents(job.plan), _run(job))
+    return Stream(_fields(PartialEvents(job.plan), _run(job)))
+
+
+class Stream(HoldsAnswer, Iterator[Any]):
+    """The events of ``stream``; ``close`` ends the answer."""
+
+    _cure = "it yields events, and the last one has the answer: .completion.value; complete(...) has it at .value"
+
+    def __init__(self, events: Generator[StreamEvent | FieldEvent | Finished]) -> None:
+        self._events = events
+
+    def __next__(self) -> StreamEvent | FieldEvent | Finished:
+        return next(self._events)
+
+    def close(self) -> None:
+        """Ends the answer; other callers of the model go on."""
+        self._events.close()
 
 
 def _fields(
     fields: PartialEvents, events: Iterator[StreamEvent | Finished]
-) -> Iterator[StreamEvent | FieldEvent | Finished]:
+) -> Generator[StreamEvent | FieldEvent | Finished]:
     for event in events:
         if isinstance(event, Finished):
             yield from fields.finish()
@@ -199,7 +216,7 @@ def _fields(
             yield from fields.read(event)
 
 
-def _run(job: Job) -> Iterator[StreamEvent | Finished]:
+def _run(job: Job) -> Generator[StreamEvent | Finished]:
     writing = job.begin()
     decoding, queue_seconds = yield from decode(job, writing)
     yield from writing.finish()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from constrain.chat.answers.choice import read_choice
 from constrain.chat.answers.choices import Calls
@@ -12,6 +12,7 @@ from constrain.chat.reading.reply import Reply
 from constrain.chat.tools.definition import as_tools
 from constrain.errors import ConstrainError, ToolError
 from constrain.generation.asynchronous import acomplete
+from constrain.generation.completion import HoldsAnswer
 from constrain.generation.generate import complete
 from constrain.generation.options import takes_options
 
@@ -31,7 +32,7 @@ MAX_STEPS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class ToolRun:
+class ToolRun(HoldsAnswer):
     """The result of ``run_tools``.
 
     Attributes:
@@ -44,6 +45,7 @@ class ToolRun:
     reply: Reply
     messages: list[dict[str, Any]] = field(repr=False)
     completions: tuple[Completion, ...] = field(repr=False)
+    _cure: ClassVar[str] = "the last answer is at .reply, and its content at .value"
 
     @property
     def value(self) -> Any:

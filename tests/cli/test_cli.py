@@ -43,6 +43,7 @@ FILES = {
 def _files(tmp_path: Path) -> None:
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "word.txt").write_text("hello\n")
     (tmp_path / "latin.json").write_bytes(b'{"const": "\xe9"}')
 
 
@@ -72,6 +73,7 @@ REFUSED = """
 2 | generate x --schema name str age | unexpected arguments: str age; quotation marks keep the words of one argument
 2 | batch in.jsonl -o out.jsonl --schema name str age | unexpected arguments: str age; quotation marks
 1 | generate x --schema name | 'name' is neither a file nor a schema: JSON, MODULE:CLASS, or keys with types
+1 | generate x --schema word.txt | word.txt has one word, 'hello', which is no schema: JSON, or keys with types
 1 | export [a-z]+ | '[a-z]+' is neither a file nor a schema
 1 | export missing.json | missing.json: there is no such file
 1 | export 'name, age integr' | line 1, column 7: 'age': unknown type 'integr'

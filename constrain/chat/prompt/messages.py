@@ -111,6 +111,7 @@ def conversation(prompt: object) -> list[Message]:
     True
     """
     if isinstance(prompt, str):
+        _warn_of_nothing([prompt])
         return [Message("user", _text(prompt, "prompt"))]
     if isinstance(prompt, (bytes, bytearray, Mapping)) or not isinstance(prompt, Iterable):
         raise wrong_type("prompt", "a text or a list of messages", prompt)
@@ -123,7 +124,14 @@ def conversation(prompt: object) -> list[Message]:
     checked = check_messages(messages)
     for sentence in unread_members(messages):
         warnings.warn(sentence, stacklevel=2)
+    _warn_of_nothing(message.content for message in checked)
     return checked
+
+
+def _warn_of_nothing(texts: Iterable[str]) -> None:
+    if not any(map(str.strip, texts)):
+        cure = "pass a question, or the text to read"
+        warnings.warn(f"the prompt is empty, so that the model makes up its answer; {cure}", stacklevel=3)
 
 
 def check_messages(messages: object) -> list[Message]:

@@ -22,7 +22,7 @@ from constrain.generation.logprobs import logprob_objects
 from constrain.server.chat.response import Shape, finish_reason
 from constrain.server.http.errors import ApiError
 from constrain.server.ollama.errors import error_object
-from constrain.server.serving.extension import extension
+from constrain.server.serving.extension import extension, request_extension
 from constrain.types.answer_text import read_answer
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ class AnswerWriter:
 
     def ready(self, reason: str) -> dict[str, Any]:
         """Returns the response to a request without a question. ``reason``: ``"load"`` or ``"unload"``."""
-        return {**self._head(), **self._members(), "done": True, "done_reason": reason, **self._durations()}
+        done = {"done": True, "done_reason": reason, **self._durations()}
+        return {**self._head(), **self._members(), **done, **request_extension()}
 
     def begin(self, count: int) -> Iterator[str]:  # noqa: ARG002 - as all writers
         """Yields the lines in front of an answer: none."""

@@ -6,6 +6,7 @@ are left out, with a warning. A namespace is a list of tools; the model calls th
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -17,6 +18,7 @@ from constrain.chat.tools.kinds import CustomTool
 from constrain.chat.tools.openai import function_from_json, tool_from_json
 from constrain.errors import ConstrainError, ToolError
 from constrain.fields.values import (
+    FieldError,
     array,
     boolean,
     mapping,
@@ -271,6 +273,11 @@ def read_tool_choice(
     if given == "any" and "required" in modes:
         given = "required"
     if isinstance(given, str):
+        named = next((tool for tool in tools if tool.name == given), None)
+        if named and given not in modes:
+            written = json.dumps(_choice_of(named, field, is_flat=is_flat))
+            message = f"Invalid value for '{field}': '{given}' is the name of a tool; write it as {written}."
+            raise FieldError(message, param=field, code="invalid_value")
         one_of(given, modes, field)
     elif not isinstance(given, dict):
         raise wrong_type(field, "a string or an object", given)
@@ -284,6 +291,14 @@ def read_tool_choice(
         message = f"Invalid value for '{field}': {error}.{name_hosted(kinds)}"
         raise ApiError(message, param=field, code="invalid_value") from error
     return given
+
+
+def _choice_of(tool: Tool, field: str, *, is_flat: bool) -> dict[str, Any]:
+    """Returns the object that has a tool called."""
+    kind, name = "custom" if isinstance(tool, CustomTool) else "function", {"name": tool.name}
+    if field == "function_call":
+        return name
+    return {"type": kind, **name} if is_flat else {"type": kind, kind: name}
 
 
 def _callable_choice(

@@ -45,10 +45,7 @@ def extension(completion: Completion, *, is_cut: bool) -> dict[str, Any]:
         facts["ended_early"] = completion.finish_reason
     if completion.shortened:
         facts["shortened"] = completion.shortened
-    account, report = current.get(None), completion.report
-    warnings = (*(account.warnings if account else ()), *(report.warnings if report else ()))
-    if warnings:
-        facts["warnings"] = _shorten(warnings)
+    facts |= _warnings_object(completion.report.warnings if completion.report else ())
     facts |= limits_object(completion)
     facts |= captures_object(completion.captures)
     facts |= agreement_object(completion)
@@ -56,6 +53,19 @@ def extension(completion: Completion, *, is_cut: bool) -> dict[str, Any]:
     facts |= quotes_object(completion)
     facts |= certificate_object(completion)
     return {NAME: facts} if facts else {}
+
+
+def request_extension() -> dict[str, Any]:
+    """Returns the member ``constrain`` of a response without an answer; empty without warnings of the request."""
+    facts = _warnings_object()
+    return {NAME: facts} if facts else {}
+
+
+def _warnings_object(others: Sequence[str] = ()) -> dict[str, Any]:
+    """Returns the member ``warnings``: those of the request, then others; empty if there is none."""
+    account = current.get(None)
+    warnings = (*(account.warnings if account else ()), *others)
+    return {"warnings": _shorten(warnings)} if warnings else {}
 
 
 def log_warnings(warnings: Sequence[str]) -> None:

@@ -88,6 +88,7 @@ def test_templates_see_tags_in_messages(model: constrain.Model) -> None:
     assert text(model, tokens_of(model, template, "<think>hm</think>yes")) == "yes"
 
 
+@pytest.mark.filterwarnings("ignore:the prompt is empty")
 @for_each("content", ["Hello, how are you?", "\n\n two\n lines ", "", "ü 🙂", "a < b <| c"])
 def test_tokens_are_those_of_llama_cpp_for_harmless_messages(model: constrain.Model, content: str) -> None:
     rendered = f"<|im_start|>user\n{content}<|im_end|>\n<|im_start|>assistant\n"

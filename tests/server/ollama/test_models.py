@@ -88,6 +88,12 @@ def test_loaded_models_are_listed(application: Application, model: constrain.Mod
     assert datetime.fromisoformat(found["expires_at"].replace("Z", "+00:00")).year == 9999
 
 
+def test_a_misspelt_prompt_is_told_by_the_answer_that_loads_the_model(application: Application) -> None:
+    loaded = answer_of(post(application, "generate", promt="Hi"))
+    assert loaded["done_reason"] == "load"
+    assert loaded["constrain"] == {"warnings": ["'promt' is not read; is 'prompt' meant?"]}
+
+
 def test_a_file_that_cannot_be_read_is_an_error_of_the_server() -> None:
     model: Any = NoModel()
     source = ModelSource(("x",), 1, 1, 0, lambda: model, path=Path("/none.gguf"))
