@@ -17,6 +17,7 @@ from constrain.language import tree
 from constrain.language.grammar import Action, Condition, Edge, Grammar, Role, Rule, Terminal
 from constrain.verify import data
 from tests.support import LONG, byte_vocabulary, for_each, maskbench
+from tests.support.judging import require_valid
 
 SCHEMAS = 600 if LONG else 25
 EDITS = 60
@@ -145,13 +146,18 @@ def test_tokens_are_exported_by_their_ids() -> None:
 
 
 @pytest.mark.slow
-def test_grammars_of_real_schemas_come_back() -> None:
-    seen = 0
-    for row in Random(1).sample(maskbench(), SCHEMAS):
+def test_grammars_of_real_schemas_come_back_and_take_nothing_that_is_not_valid() -> None:
+    seen, rng = 0, Random(1)
+    for row in rng.sample(maskbench(), SCHEMAS):
         texts = [json.dumps(test["data"], ensure_ascii=False) for test in row["tests"]]
-        found = [each for text in texts if len(text) < 600 for each in [text, *list(edited(text))[:EDITS]]]
+        near = [list(edited(text)) for text in texts if len(text) < 600]
+        found = [*texts, *(each for edits in near for each in rng.sample(edits, min(EDITS, len(edits))))]
         try:
-            seen += len(require_equal(row["schema"], found))
+            answers = require_equal(row["schema"], found)
         except constrain.ConstrainError:
             continue
+        for text, accepted in zip(found, answers, strict=True):
+            if accepted:
+                require_valid(row["schema"], text)
+        seen += len(found)
     assert seen > SCHEMAS
