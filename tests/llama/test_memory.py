@@ -13,6 +13,7 @@ import pytest
 import constrain
 from constrain.llama.memory import memory_needed
 from constrain.llama.model import default_model_path
+from tests.support.gguf_files import finish
 
 
 def model_file(path: Path, **numbers: Any) -> Path:
@@ -21,10 +22,7 @@ def model_file(path: Path, **numbers: Any) -> Path:
     for key, value in numbers.items():
         name = "test." + key.replace("__", ".")
         writer.add_array(name, value) if isinstance(value, list) else writer.add_uint32(name, value)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    finish(writer)
     return path
 
 

@@ -33,8 +33,13 @@ def write_gguf(
         import numpy as np
 
         writer.add_tensor("token_embd.weight", np.zeros((rows, 4), np.float32))
+    finish(writer)
+    return path
+
+
+def finish(writer: gguf.GGUFWriter) -> None:
+    """Writes all that was added, and closes the file."""
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    return path

@@ -12,7 +12,7 @@ import pytest
 import constrain
 from constrain.vocabulary.gguf.metadata import read_metadata
 from tests.support import LONG, REAL_VOCABULARIES, data_folder, demo_model, for_each
-from tests.support.gguf_files import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, write_gguf
+from tests.support.gguf_files import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, finish, write_gguf
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -257,9 +257,7 @@ def test_string_arrays_are_read_and_skipped(tmp_path: Path, case: str) -> None:
     writer.add_array("skipped", STRINGS[case])
     writer.add_array("wanted", STRINGS[case])
     writer.add_uint32("after", 42)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.close()
+    finish(writer)
     metadata = read_metadata(tmp_path / "s.gguf", arrays=("wanted",))
     assert metadata.values["wanted"].to_list() == STRINGS[case]
     assert metadata.values["after"] == 42

@@ -34,6 +34,7 @@ from tests.fuzz.judge import BrokenPromiseError, Meter
 from tests.fuzz.mutation import Trees
 from tests.fuzz.targets import schemas
 from tests.support.chat.templates import template
+from tests.support.llama.transformer import Tensor, llama_tensors, sizes, write_model
 from tests.support.server.asking import ask, error_of
 
 DECLARED = (constrain.LimitError,)
@@ -52,53 +53,28 @@ _BUSY = (429, 503)
 """Statuses of a server that has too much to do, which is no failure."""
 
 
+_NAMES = """
+    <s> </s> <|im_start|> <|im_end|> <think> </think> <tool_call> </tool_call> <|start|> <|end|> <|message|>
+    <|channel|> <|call|> <|return|> <|constrain|>
+"""
+_SPECIAL = _NAMES.split()
+_LIKED = {3: 2.0, 9: 2.0, 13: 2.0, len(_SPECIAL) + ord('"'): 1.2, len(_SPECIAL) + ord("1"): 0.8}
+
+
 def _write_model(path: Path) -> None:
     """A model of one layer that does nothing: the next token depends on the last one alone."""
-    import gguf
-
-    specials = ["<s>", "</s>", "<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>",
-    "<|start|>", "<|end|>",
-                "<|message|>", "<|channel|>", "<|call|>", "<|return|>", "<|constrain|>"]  # fmt: skip
-    texts = [*specials, *(f"<0x{byte:02X}>" for byte in range(256))]
     rng = np.random.default_rng(0)
-    writer = gguf.GGUFWriter(str(path), "llama")
-    writer.add_context_length(_CONTEXT)
-    writer.add_embedding_length(_WIDTH)
-    writer.add_feed_forward_length(_WIDTH)
-    writer.add_block_count(1)
-    writer.add_head_count(1)
-    writer.add_head_count_kv(1)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_rope_dimension_count(_WIDTH)
-    writer.add_tokenizer_model("llama")
-    writer.add_token_list(texts)
-    writer.add_token_scores([0.0] * len(texts))
-    writer.add_token_types([gguf.TokenType.CONTROL] * len(specials) + [gguf.TokenType.BYTE] * 256)
-    writer.add_bos_token_id(0)
-    writer.add_eos_token_id(3)
-    writer.add_add_space_prefix(False)
-    embedding = rng.standard_normal((len(texts), _WIDTH)).astype(np.float32)
-    embedding[:, 0] = 4.0
-    output = (0.2 * rng.standard_normal((len(texts), _WIDTH))).astype(np.float32)
-    for likely, logit in (
-        (3, 2.0),
-        (9, 2.0),
-        (13, 2.0),
-        (len(specials) + ord('"'), 1.2),
-        (len(specials) + ord("1"), 0.8),
-    ):
-        output[likely, 0] = logit
-    writer.add_tensor("token_embd.weight", embedding)
-    writer.add_tensor("output_norm.weight", np.ones(_WIDTH, np.float32))
-    writer.add_tensor("output.weight", output)
-    for name in ("attn_norm", "ffn_norm"):
-        writer.add_tensor(f"blk.0.{name}.weight", np.ones(_WIDTH, np.float32))
-    for name in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"):
-        writer.add_tensor(f"blk.0.{name}.weight", np.zeros((_WIDTH, _WIDTH), np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    scales = {"token_embd": 1.0, "output": 0.2}
+
+    def make(name: str, *shape: int) -> Tensor:
+        return (scales.get(name, 0.0) * rng.standard_normal(shape)).astype(np.float32)
+
+    tensors = llama_tensors(make, len(_SPECIAL) + 256, _WIDTH, _WIDTH, 1)
+    tensors["token_embd.weight"][:, 0] = 4.0
+    for likely, logit in _LIKED.items():
+        tensors["output.weight"][likely, 0] = logit
+    numbers = {"context_length": _CONTEXT, **sizes(_WIDTH, _WIDTH, 1, 1)}
+    write_model(path, "llama", numbers, tensors, special=_SPECIAL, eos=3)
 
 
 @cache

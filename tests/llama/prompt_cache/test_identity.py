@@ -12,6 +12,7 @@ import pytest
 import constrain
 from constrain.llama.prompt_cache.identity import ModelFacts
 from constrain.vocabulary.gguf.files import fingerprint, has_tensor
+from tests.support.gguf_files import finish
 
 
 def write(path: Path, *, name: str = "a", changed: int | None = None, tensor: str = "two") -> Path:
@@ -23,10 +24,7 @@ def write(path: Path, *, name: str = "a", changed: int | None = None, tensor: st
         numbers[changed] = -1
     writer.add_tensor("one", np.ones(10_000, np.float32))
     writer.add_tensor(tensor, numbers)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    finish(writer)
     return path
 
 
