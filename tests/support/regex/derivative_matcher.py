@@ -13,6 +13,7 @@ True
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from typing import Any
 
 from constrain.language import tree
@@ -70,7 +71,7 @@ class _Store:
             return flat[0] if flat else _EMPTY
         return self._node(("concatenation", tuple(flat)), all(self.nullable[part] for part in flat))
 
-    def alternation(self, parts: list[Node]) -> Node:
+    def alternation(self, parts: Iterable[Node]) -> Node:
         members: set[Node] = set()
         for part in parts:
             if self.keys[part][0] == "alternation":
@@ -81,7 +82,7 @@ class _Store:
             return members.pop() if members else _NOTHING
         return self._node(("alternation", tuple(sorted(members))), any(self.nullable[part] for part in members))
 
-    def intersection(self, parts: list[Node]) -> Node:
+    def intersection(self, parts: Iterable[Node]) -> Node:
         members = set(parts)
         if _NOTHING in members:
             return _NOTHING
