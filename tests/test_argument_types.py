@@ -64,15 +64,8 @@ CASES: dict[tuple[str, str], list[tuple[dict[str, list[Any]], str]]] = {
 WITHOUT_ARGUMENTS = {
     "Constraint": {"logits_processor"},
     "Matcher": {
-        "completion_tokens",
-        "compute_mask",
-        "forced_bytes",
-        "forced_tokens",
-        "expected",
-        "expected_terminals",
-        "fork",
-        "reset",
-        "shortest_completion",
+        *("completion_tokens", "compute_mask", "forced_bytes", "forced_tokens", "expected", "expected_terminals"),
+        *("fork", "reset", "shortest_completion"),
     },
     "LogitsProcessor": set(),
 }

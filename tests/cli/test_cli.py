@@ -348,10 +348,7 @@ def test_explain_says_where_a_text_stops_matching() -> None:
     done = call("explain", '{"name": "Ada", "age": x}', "--schema", "schema.json")
     assert (done.returncode, done.stderr) == (1, "")
     for expected in (
-        "line 1, column 24 (byte 23)",
-        "expected: integer (from /properties/age)",
-        "'0' to '9'",
-        "way to finish",
+        *("line 1, column 24 (byte 23)", "expected: integer (from /properties/age)", "'0' to '9'", "way to finish"),
     ):
         assert expected in done.stdout
     matching = call("explain", "-", "--lark", "semver", text="1.2.3-rc.1")

@@ -84,16 +84,9 @@ def test_standard_input_is_kept_in_a_file(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     lines = [
-        "from typing import Literal",
-        "from pydantic import BaseModel",
-        "class Person(BaseModel):",
-        "    name: str",
-        "    class Part(BaseModel):",
-        "        n: int",
-        "Level = Literal['low']",
-        "schema = {'const': 1}",
-        "text = '{}'",
-        "nothing = object()",
+        *("from typing import Literal", "from pydantic import BaseModel", "class Person(BaseModel):", "    name: str"),
+        *("    class Part(BaseModel):", "        n: int", "Level = Literal['low']", "schema = {'const': 1}"),
+        *("text = '{}'", "nothing = object()"),
     ]
     (tmp_path / "shapes_of_a_test.py").write_text("\n".join(lines))
     monkeypatch.chdir(tmp_path)

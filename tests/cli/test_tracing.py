@@ -15,13 +15,7 @@ from tests.support.command_line import call
 pytestmark = pytest.mark.usefixtures("tiny_model")
 
 ASKED = (
-    "generate",
-    "Who is Ada?",
-    "--schema",
-    "kind: cat|dog, level: low|high",
-    "--max-tokens",
-    "60",
-    "--temperature",
+    *("generate", "Who is Ada?", "--schema", "kind: cat|dog, level: low|high", "--max-tokens", "60", "--temperature"),
     "0",
 )
 

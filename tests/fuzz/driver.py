@@ -100,14 +100,8 @@ def main() -> None:
     """Fuzzes until the time is up."""
     options = [
         sys.argv[0],
-        f"-max_total_time={_SECONDS}",
-        f"-max_len={_TARGET.MAX_SIZE}",
-        f"-timeout={_HANGS}",
-        "-report_slow_units=120",
-        "-rss_limit_mb=8192",
-        "-print_final_stats=1",
-        "-len_control=0",
-        "-reload=0",
+        *(f"-max_total_time={_SECONDS}", f"-max_len={_TARGET.MAX_SIZE}", f"-timeout={_HANGS}"),
+        *("-report_slow_units=120", "-rss_limit_mb=8192", "-print_final_stats=1", "-len_control=0", "-reload=0"),
         f"-artifact_prefix={_CORPUS}/found/",
         str(_CORPUS / "inputs"),
         str(_CORPUS / "seeds"),

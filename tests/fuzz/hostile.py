@@ -69,15 +69,7 @@ def _levels(source: random.Random, name: str, forms: list[str], leaf: str, defin
 
 
 _OF_RULES = [
-    "N N",
-    "N N | N",
-    "N N N | N",
-    'N "+" N | N',
-    "(N N)*",
-    "N? N? N?",
-    '"(" M ")" | N',
-    "M M | N",
-    "M N | N M | N",
+    *("N N", "N N | N", "N N N | N", 'N "+" N | N', "(N N)*", "N? N? N?", '"(" M ")" | N', "M M | N", "M N | N M | N"),
 ]
 
 

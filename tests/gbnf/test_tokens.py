@@ -87,13 +87,9 @@ def whole(model: constrain.Model) -> list[int]:
 
 
 GRAMMARS = (
-    "root ::= <|im_start|> thinking <file_sep> [0-9]\nthinking ::= !<file_sep>*",
-    'root ::= !<[THE]> "b"',
-    'root ::= <[THE]> [a-z]+ | "the" [0-9]',
-    'root ::= (<[THE]> | "x")+ "."',
-    "root ::= !<[THE]>{2,3}",
-    "root ::= !<|im_start|>* <|im_start|>",
-    'root ::= word (" " word)*\nword ::= <[THE]> | [a-z]+ ":"',
+    *("root ::= <|im_start|> thinking <file_sep> [0-9]\nthinking ::= !<file_sep>*", 'root ::= !<[THE]> "b"'),
+    *('root ::= <[THE]> [a-z]+ | "the" [0-9]', 'root ::= (<[THE]> | "x")+ "."', "root ::= !<[THE]>{2,3}"),
+    *("root ::= !<|im_start|>* <|im_start|>", 'root ::= word (" " word)*\nword ::= <[THE]> | [a-z]+ ":"'),
 )
 """THE is the token of the text "the"."""
 

@@ -154,25 +154,16 @@ def test_text_that_is_no_utf8_stops_at_its_beginning(text: bytes) -> None:
 
 def test_a_text_that_stops_is_explained_in_words() -> None:
     assert str(constrain.explain(PERSON, '{\n"name": "A", "age": 121}')).splitlines() == [
-        "the text stops matching at line 2, column 23 (byte 24)",
-        '    "name": "A", "age": 121}',
-        "                          ^",
-        "expected one of:",
-        "    }",
-        "    integer (from /properties/age)",
-        "next may come: '\\n', ' ', '0', '}'",
-        "a shortest way to finish from here: '}'",
+        *("the text stops matching at line 2, column 23 (byte 24)", '    "name": "A", "age": 121}'),
+        *("                          ^", "expected one of:", "    }", "    integer (from /properties/age)"),
+        *("next may come: '\\n', ' ', '0', '}'", "a shortest way to finish from here: '}'"),
     ]
 
 
 def test_a_text_that_ends_too_early_is_explained_in_words() -> None:
     assert str(constrain.explain(constrain.Regex("[A-Z]{2}-[0-9]*!"), "AB-")).splitlines() == [
-        "the text is incomplete: it ends at line 1, column 4 (byte 3)",
-        "    AB-",
-        "       ^",
-        "expected: pattern",
-        "next may come: '!', '0' to '9'",
-        "a shortest way to finish from here: '!'",
+        *("the text is incomplete: it ends at line 1, column 4 (byte 3)", "    AB-", "       ^", "expected: pattern"),
+        *("next may come: '!', '0' to '9'", "a shortest way to finish from here: '!'"),
     ]
 
 

@@ -251,18 +251,8 @@ class Name(str, Enum):
 
 TEXTS = ["ada", "2024-02-01", "P1D", "1+2j", "1.5", "12345678-1234-5678-1234-567812345678", "10.0.0.1", "http://a.b/"]
 OTHER_TEXTS: list[Any] = [
-    date,
-    timedelta,
-    complex,
-    Decimal,
-    UUID,
-    bytes,
-    Path,
-    IPv4Address,
-    pydantic.AnyUrl,
-    pydantic.SecretStr,
-    re.Pattern,
-    Name,
+    *(date, timedelta, complex, Decimal, UUID, bytes, Path, IPv4Address, pydantic.AnyUrl, pydantic.SecretStr),
+    *(re.Pattern, Name),
     RootModel[str],
     Annotated[str, pydantic.StringConstraints(to_upper=True)],
     Annotated[str, pydantic.AfterValidator(str.title)],
@@ -290,11 +280,7 @@ def test_a_text_that_may_become_a_member_of_an_enum_is_shown_when_it_is_not_that
 @for_each(
     "kind",
     [
-        str,
-        Any,
-        str | None,
-        int | str | bool,
-        str | list[str] | Line,
+        *(str, Any, str | None, int | str | bool, str | list[str] | Line),
         Literal["ada"] | Annotated[str, Field(min_length=3)],
     ],
 )

@@ -77,20 +77,7 @@ def small_vocabulary(seed: int = 0, *, more: int = 1_500) -> constrain.Vocabular
     rng = Random(seed)
     tokens = [bytes([byte]) for byte in range(256)]
     tokens += [
-        b'{"',
-        b'":',
-        b'": ',
-        b'",',
-        b'", "',
-        b'"}',
-        b'"]',
-        b"},",
-        b"}]",
-        b"[]",
-        b"{}",
-        b"true",
-        b"false",
-        b"null",
+        *(b'{"', b'":', b'": ', b'",', b'", "', b'"}', b'"]', b"},", b"}]", b"[]", b"{}", b"true", b"false", b"null"),
     ]
     tokens += [f"{number}".encode() for number in range(100)]
     alphabet = "abcdefghijklmnopqrstuvwxyz  \"',:{}[]0123456789é€"

@@ -10,10 +10,7 @@ from tests.support.pages import DOCS, blocks
 CLIENTS, RUNNING, API, SECURITY, OLLAMA = (
     (DOCS / path).read_text(encoding="utf-8")
     for path in (
-        "guides/server-clients.md",
-        "guides/server.md",
-        "guides/server-openai.md",
-        "explanation/security.md",
+        *("guides/server-clients.md", "guides/server.md", "guides/server-openai.md", "explanation/security.md"),
         "guides/server-ollama.md",
     )
 )

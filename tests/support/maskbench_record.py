@@ -27,14 +27,10 @@ WRONG_LABELS: dict[tuple[str, int], str] = {}
 
 WITHOUT_A_VALUE: dict[str, str] = dict.fromkeys(
     (
-        "Glaiveai2K---calculate_area_2f92f3ea",
-        "Glaiveai2K---calculate_area_4493ae68",
-        "Glaiveai2K---calculate_area_95058385",
-        "Glaiveai2K---calculate_area_d402e1cc",
-        "Glaiveai2K---calculate_area_e6818129",
-        "Glaiveai2K---calculate_area_e8f1513d",
-        "Glaiveai2K---calculate_area_f88fb53c",
-        "Glaiveai2K---calculate_area_f8e04f89",
+        *("Glaiveai2K---calculate_area_2f92f3ea", "Glaiveai2K---calculate_area_4493ae68"),
+        *("Glaiveai2K---calculate_area_95058385", "Glaiveai2K---calculate_area_d402e1cc"),
+        *("Glaiveai2K---calculate_area_e6818129", "Glaiveai2K---calculate_area_e8f1513d"),
+        *("Glaiveai2K---calculate_area_f88fb53c", "Glaiveai2K---calculate_area_f8e04f89"),
     ),
     "the measures of all shapes are required, and oneOf asks for those of one shape alone",
 )

@@ -296,10 +296,7 @@ def test_sets_are_read_from_texts_of_their_grammar(kind: Any) -> None:
 @for_each(
     "key",
     [
-        date,
-        UUID,
-        Size,
-        Level,
+        *(date, UUID, Size, Level),
         Literal["a", "b"],
         int | bool,
         Optional[int],  # noqa: UP045

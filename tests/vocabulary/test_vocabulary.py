@@ -72,19 +72,9 @@ def test_from_llama_is_from_gguf_with_encode(plain: constrain.Vocabulary, full: 
 
 
 SPELLED = [
-    b"",
-    b"a",
-    b" a",
-    b"  a  ",
-    b'{"name": "\xc3\xa9t\xc3\xa9", "tags": [1.5, -2e10]}\n',
-    b"\n\n\t x",
+    *(b"", b"a", b" a", b"  a  ", b'{"name": "\xc3\xa9t\xc3\xa9", "tags": [1.5, -2e10]}\n', b"\n\n\t x"),
     "日本語 🙂 e\u0301".encode(),
-    b"</s>",
-    b"<|im_end|><|eot_id|><eos><|endoftext|><turn|>",
-    b"</</s>s><<s>/s>",
-    b"\xe6\x97",
-    b"\xc3",
-    b"a\x80b",
+    *(b"</s>", b"<|im_end|><|eot_id|><eos><|endoftext|><turn|>", b"</</s>s><<s>/s>", b"\xe6\x97", b"\xc3", b"a\x80b"),
 ]
 
 

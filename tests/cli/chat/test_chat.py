@@ -43,15 +43,7 @@ def chat(*lines: str, options: tuple[str, ...] = ()) -> CompletedProcess[str]:
 def test_each_line_is_a_question(tmp_path: Path) -> None:
     file = tmp_path / "talk.json"
     lines = (
-        "/regex Hello[.]",
-        "Hello",
-        "",
-        "/regex (yes|no)",
-        '"""Is',
-        'it?"""',
-        f"/save {file}",
-        "Forgotten",
-        "/undo",
+        *("/regex Hello[.]", "Hello", "", "/regex (yes|no)", '"""Is', 'it?"""', f"/save {file}", "Forgotten", "/undo"),
     )
     done = chat(*lines, f"/save {tmp_path / 'after.json'}", "/quit", "Not asked", options=("--system", "Be brief."))
     assert done.returncode == 0, done.stderr

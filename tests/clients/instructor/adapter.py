@@ -34,12 +34,7 @@ class Tools:
 
 
 ENFORCED = (
-    Mode.TOOLS,
-    Mode.TOOLS_STRICT,
-    Mode.FUNCTIONS,
-    Mode.JSON_SCHEMA,
-    Mode.JSON_O1,
-    Mode.RESPONSES_TOOLS,
+    *(Mode.TOOLS, Mode.TOOLS_STRICT, Mode.FUNCTIONS, Mode.JSON_SCHEMA, Mode.JSON_O1, Mode.RESPONSES_TOOLS),
     Mode.RESPONSES_TOOLS_WITH_INBUILT_TOOLS,
 )
 WAYS = {mode.name: type(mode.name, (Tools,), {"mode": mode}) for mode in ENFORCED}

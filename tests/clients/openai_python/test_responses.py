@@ -96,12 +96,8 @@ def test_responses_are_kept_found_and_deleted() -> None:
 
 BEGIN = ["response.created", "response.in_progress"]
 TEXT = [
-    "response.output_item.added",
-    "response.content_part.added",
-    "response.output_text.delta",
-    "response.output_text.done",
-    "response.content_part.done",
-    "response.output_item.done",
+    *("response.output_item.added", "response.content_part.added", "response.output_text.delta"),
+    *("response.output_text.done", "response.content_part.done", "response.output_item.done"),
 ]
 CALL = [TEXT[0], "response.function_call_arguments.delta", "response.function_call_arguments.done", TEXT[-1]]
 CUSTOM = [TEXT[0], "response.custom_tool_call_input.delta", "response.custom_tool_call_input.done", TEXT[-1]]

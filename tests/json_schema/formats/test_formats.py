@@ -179,17 +179,7 @@ def test_others_read_every_pattern_that_is_written(seed: int) -> None:
     rng = random.Random(seed)
     pieces = [
         *r"ab09zAZ^$\.*+?()[]{}|-,:=!<",
-        r"\d",
-        r"\b",
-        r"\u",
-        r"\x",
-        "(?:",
-        "(?=",
-        "{1,",
-        "{20,",
-        "a-z",
-        "[^",
-        "\n",
+        *(r"\d", r"\b", r"\u", r"\x", "(?:", "(?=", "{1,", "{20,", "a-z", "[^", "\n"),
     ]
     expression = format_expression("regex")
     assert expression is not None

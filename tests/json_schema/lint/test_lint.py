@@ -154,12 +154,7 @@ def test_subschemas_of_every_keyword() -> None:
         "contains": False,
     }
     assert [part.token for part in subschemas(schema)] == [
-        "/properties/a~1b",
-        "/properties/c",
-        "/items/0",
-        "/not",
-        "/dependencies/z",
-        "/contains",
+        *("/properties/a~1b", "/properties/c", "/items/0", "/not", "/dependencies/z", "/contains"),
     ]
 
 

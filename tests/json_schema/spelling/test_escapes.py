@@ -257,19 +257,7 @@ WALKED: dict[str, Any] = {
 def escaping_vocabulary() -> constrain.Vocabulary:
     """A small vocabulary with pieces of escapes."""
     pieces = [
-        r"\u",
-        r"\u0",
-        r"\u00",
-        r"\u006",
-        r"\u0061",
-        "0061",
-        '0062"',
-        r"\/",
-        r"\/\u",
-        "6",
-        r"\ud83d",
-        r"\uDE",
-        r'a"',
+        *(r"\u", r"\u0", r"\u00", r"\u006", r"\u0061", "0061", '0062"', r"\/", r"\/\u", "6", r"\ud83d", r"\uDE", r'a"'),
         r'"\u',
     ]
     tokens = [each.encode() for each in pieces]

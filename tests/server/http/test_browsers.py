@@ -131,14 +131,8 @@ FOREIGN = "https://evil.example"
 @for_each(
     "origin",
     [
-        FOREIGN,
-        "null",
-        "http://localhost:3000",
-        "https://localhost:8080.evil.example",
-        "http://evil.example@localhost:8080",
-        "chrome-extension://localhost:8080",
-        "localhost:8080",
-        "",
+        *(FOREIGN, "null", "http://localhost:3000", "https://localhost:8080.evil.example"),
+        *("http://evil.example@localhost:8080", "chrome-extension://localhost:8080", "localhost:8080", ""),
     ],
 )
 def test_pages_of_other_origins_may_not_ask(method: str, origin: str) -> None:
@@ -265,11 +259,7 @@ def test_an_origin_is_written_as_browsers_write_it(text: str, found: str) -> Non
 NO_ORIGINS = ["my.example", "https://my.example/a", "https://", "", "None", "*://my.example", "https://a.*"]
 NO_ORIGINS += ["*.my.example"]
 NO_ORIGINS += [
-    "https://a*.my.example",
-    "https://*my.example",
-    "https://a.*.example",
-    "https://my.example:8*",
-    "app://**",
+    *("https://a*.my.example", "https://*my.example", "https://a.*.example", "https://my.example:8*", "app://**"),
 ]
 
 
@@ -284,13 +274,8 @@ def test_what_is_no_origin_is_refused(text: str) -> None:
 @for_each(
     "kind",
     [
-        None,
-        "text/plain",
-        "text/plain;charset=UTF-8",
-        "text/plain; application/json",
-        "application/x-www-form-urlencoded",
-        "multipart/form-data; boundary=application/json",
-        "application/jsonp",
+        *(None, "text/plain", "text/plain;charset=UTF-8", "text/plain; application/json"),
+        *("application/x-www-form-urlencoded", "multipart/form-data; boundary=application/json", "application/jsonp"),
         "application/json, text/plain",
     ],
 )

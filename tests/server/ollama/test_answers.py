@@ -37,12 +37,7 @@ WEATHER = {
     },
 }
 NUMBERS = {
-    "total_duration",
-    "load_duration",
-    "prompt_eval_count",
-    "prompt_eval_duration",
-    "eval_count",
-    "eval_duration",
+    *("total_duration", "load_duration", "prompt_eval_count", "prompt_eval_duration", "eval_count", "eval_duration"),
 }
 LAST = {"model", "created_at", "done", "done_reason", *NUMBERS}
 

@@ -28,16 +28,7 @@ class Program:
 def program(*options: str) -> Iterator[Program]:
     """``constrain serve`` with options; killed at the end, unless it has ended before."""
     command = [
-        sys.executable,
-        "-m",
-        "constrain",
-        "serve",
-        "--port",
-        "0",
-        "--alias",
-        "small",
-        "--threads",
-        "1",
+        *(sys.executable, "-m", "constrain", "serve", "--port", "0", "--alias", "small", "--threads", "1"),
         *options,
     ]
     environment = {**os.environ, "NO_COLOR": "1"}
