@@ -24,6 +24,7 @@ from constrain.language.tree import (
     Intersection,
     Repetition,
     Window,
+    with_parts,
 )
 from constrain.regex.anchors import sequence, union
 from constrain.work import asked
@@ -66,12 +67,8 @@ def _as_is(expression: Expression) -> Expression:
 def _without_counts(expression: Expression) -> Expression:
     """Returns a superset of the expression without counts; a proof for it is a proof for the expression."""
     match expression:
-        case Concatenation(parts) if parts:
-            return Concatenation(tuple(map(_without_counts, parts)))
-        case Alternation(parts) if parts:
-            return Alternation(tuple(map(_without_counts, parts)))
-        case Intersection(parts):
-            return Intersection(tuple(map(_without_counts, parts)))
+        case Concatenation() | Alternation() | Intersection():
+            return with_parts(expression, _without_counts)
         case Repetition(part, minimum, maximum):
             inner = _without_counts(part)
             if max(minimum, maximum or 0) <= SHORT_COUNT:

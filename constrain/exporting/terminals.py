@@ -31,7 +31,11 @@ from constrain.language.tree import (
     Intersection,
     Literal,
     LiteralSet,
+    Multiple,
     Repetition,
+    Substring,
+    Window,
+    each_node,
 )
 from constrain.work import asked
 
@@ -163,23 +167,7 @@ def _nonempty(automaton: Automaton, again: int) -> Automaton:
 
 def _is_plain(expression: Expression) -> bool:
     """Returns whether a target with "and" and "not" can write an operand of "and" as it is."""
-    waiting = [expression]
-    seen: set[int] = set()
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        match node:
-            case Literal() | LiteralSet() | ByteClass() | CharClass():
-                continue
-            case Concatenation(parts) | Alternation(parts) | Intersection(parts):
-                waiting += parts
-            case Repetition(part, _, _) | Complement(part):
-                waiting.append(part)
-            case _:
-                return False
-    return True
+    return not any(isinstance(node, Multiple | Substring | Window) for node in each_node(expression))
 
 
 def _escapes(codes: list[int]) -> list[Node]:

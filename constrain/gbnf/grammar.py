@@ -7,19 +7,19 @@ and those are split again by which lexing would lose a text.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from constrain.gbnf.reading import Characters, read, rule_of, symbol_of
 from constrain.gbnf.spelling import first_leaf, written
 from constrain.language.emptiness import productive_rules
 from constrain.language.grammar import Grammar, Rule, Terminal
 from constrain.language.special import special_token
-from constrain.language.tree import EMPTY_TEXT
+from constrain.language.tree import Alternation, Concatenation, Expression, Inner, Repetition, inside, with_parts
 from constrain.lark.lexing.splitting import split_until_lossless
 from constrain.lark.reading.places import error_at, place
-from constrain.lark.reading.syntax import Choice, Repeat, Sequence, Special, Symbol
-from constrain.lark.rules import RuleAutomaton
-from constrain.lark.terminals import non_empty_part
+from constrain.lark.reading.syntax import OtherGrammar, Special, Symbol, Text
+from constrain.lark.rules import TextRule
+from constrain.lark.terminals import depth, non_empty_part
 from constrain.regex.anchors import repetition, sequence, union
 from constrain.regex.parsing.parser import char_class
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from constrain.gbnf.dialects import Dialect
-    from constrain.language.tree import Expression
 
 MAX_PART_DEPTH = 60
 """Levels of operators in a regular part of a GBNF grammar that becomes one terminal; a deeper rule stays a rule."""
@@ -43,13 +42,11 @@ def gbnf_grammar(text: str, dialect: Dialect) -> Grammar:
     return split_until_lossless(whole) or _Emitter(text, rules, None).grammar()
 
 
-def _regular_rules(rules: dict[str, tuple[Any, int]]) -> dict[str, Expression]:
+def _regular_rules(rules: dict[str, tuple[Expression, int]]) -> dict[str, Expression]:
     """Returns the expressions of the rules that are regular: they use only regular rules and no special tokens."""
     found: dict[str, Expression] = {}
     depths: dict[str, int] = {}
-    uses = {
-        name: [each.name for each in _leaves(body) if isinstance(each, Symbol)] for name, (body, _) in rules.items()
-    }
+    uses = {name: [each.name for each in inside(body) if isinstance(each, Symbol)] for name, (body, _) in rules.items()}
     users: dict[str, set[str]] = {name: set() for name in rules}
     for name, used in uses.items():
         for other in used:
@@ -60,43 +57,21 @@ def _regular_rules(rules: dict[str, tuple[Any, int]]) -> dict[str, Expression]:
         body = rules[name][0]
         if name in found or not all(other in found for other in uses[name]):
             continue
-        depth = _depth(body, depths)
-        if depth > MAX_PART_DEPTH or any(isinstance(each, Special) for each in _leaves(body)):
+        levels = depth(body, depths)
+        if levels > MAX_PART_DEPTH or any(isinstance(each, Special) for each in inside(body)):
             continue
-        depths[name], found[name] = depth, _expression(body, found)
+        depths[name], found[name] = levels, _expression(body, found)
         waiting.extend(users[name])
     return found
 
 
-def _leaves(node: Any) -> Iterator[Any]:
+def _expression(node: Expression, regular: dict[str, Expression]) -> Expression:
     match node:
-        case Sequence(parts) | Choice(parts):
-            for part in parts:
-                yield from _leaves(part)
-        case Repeat(part, _, _):
-            yield from _leaves(part)
-        case _:
-            yield node
-
-
-def _depth(node: Any, known: dict[str, int]) -> int:
-    match node:
-        case Sequence(parts) | Choice(parts):
-            return 1 + max((_depth(part, known) for part in parts), default=0)
-        case Repeat(part, _, _):
-            return 1 + _depth(part, known)
-        case Symbol(name, _):
-            return known[name]
-    return 1
-
-
-def _expression(node: Any, regular: dict[str, Expression]) -> Expression:
-    match node:
-        case Sequence(parts):
-            return sequence(*(_expression(part, regular) for part in parts)) if parts else EMPTY_TEXT
-        case Choice(parts):
+        case Concatenation(parts):
+            return sequence(*(_expression(part, regular) for part in parts))
+        case Alternation(parts):
             return union([_expression(part, regular) for part in parts])
-        case Repeat(part, minimum, maximum):
+        case Repetition(part, minimum, maximum):
             return repetition(_expression(part, regular), minimum, maximum)
         case Symbol(name, _):
             return regular[name]
@@ -110,7 +85,9 @@ class _Emitter:
     ``regular``: rules that become terminals; None if all terminals are single characters.
     """
 
-    def __init__(self, text: str, rules: dict[str, tuple[Any, int]], regular: dict[str, Expression] | None) -> None:
+    def __init__(
+        self, text: str, rules: dict[str, tuple[Expression, int]], regular: dict[str, Expression] | None
+    ) -> None:
         self.text = text
         self.reserved: list[Rule | None] = []
         self._rules = rules
@@ -128,9 +105,7 @@ class _Emitter:
         while self._waiting:
             name = self._waiting.pop()
             body, _ = self._rules[name]
-            automaton = RuleAutomaton(self, name)
-            automaton.add(self._with_terminals(body), 0, 1)
-            self.reserved[self._numbers[name]] = Rule(name, tuple(automaton.edges), (1,))
+            self.reserved[self._numbers[name]] = TextRule(self, name).rule(self._with_terminals(body))
         rules = tuple(rule for rule in self.reserved if rule is not None)
         terminals = tuple(self._terminals)
         split = () if self._regular is not None else tuple(dict.fromkeys(terminal.name for terminal in terminals))
@@ -149,8 +124,9 @@ class _Emitter:
         self.reserved.append(None)
         return len(self.reserved) - 1
 
-    def leaf(self, node: Any) -> tuple[int | None, bool]:
+    def leaf(self, node: Text) -> tuple[int | None, bool]:
         """Returns the symbol of a terminal, if it has nonempty texts; and whether it has the empty text."""
+        assert isinstance(node, Symbol)
         expression, name = self._parts[node.name]
         if expression not in self._symbols:
             some, nullable = non_empty_part(expression)
@@ -167,53 +143,52 @@ class _Emitter:
             self._terminals.append(Terminal(name, special_token(node.name)))
         return self._special[node.name]
 
-    def stopped_by(self, _part: Any, _follower: Any) -> None:
+    def stopped_by(self, _part: Expression, _follower: Expression) -> None:
         """Returns nothing: rules of GBNF have no options."""
 
-    def embed(self, node: Any) -> int:
+    def embed(self, node: OtherGrammar) -> int:
         """Never called: GBNF embeds nothing."""
         raise AssertionError(node)
 
-    def _with_terminals(self, node: Any) -> Any:
+    def _with_terminals(self, node: Expression) -> Expression:
         """Returns a node with a terminal for each of its largest regular parts, or for each character."""
         if self._is_terminal(node):
             return self._terminal(node)
         match node:
-            case Sequence(parts):
-                return Sequence(tuple(self._joined(parts)))
-            case Choice(parts):
+            case Concatenation(parts) if parts:
+                return Concatenation(tuple(self._joined(parts)))
+            case Alternation(parts):
                 plain = [part for part in parts if self._is_terminal(part)]
                 others = [self._with_terminals(part) for part in parts if not self._is_terminal(part)]
-                return Choice((self._terminal(Choice(tuple(plain))), *others) if plain else tuple(others))
-            case Repeat(part, minimum, maximum):
-                return Repeat(self._with_terminals(part), minimum, maximum)
-        return node
+                return Alternation((self._terminal(Alternation(tuple(plain))), *others) if plain else tuple(others))
+        return with_parts(node, self._with_terminals)
 
-    def _joined(self, parts: tuple[Any, ...]) -> Iterator[Any]:
+    def _joined(self, parts: tuple[Expression, ...]) -> Iterator[Expression]:
         """Yields the parts of a sequence; neighbours that are regular become one terminal."""
-        run: list[Any] = []
+        run: list[Expression] = []
         for part in parts:
             if self._is_terminal(part) and self._regular is not None:
                 run.append(part)
                 continue
             if run:
-                yield self._terminal(Sequence(tuple(run)))
+                yield self._terminal(Concatenation(tuple(run)))
                 run = []
             yield self._with_terminals(part)
         if run:
-            yield self._terminal(Sequence(tuple(run)))
+            yield self._terminal(Concatenation(tuple(run)))
 
-    def _is_terminal(self, node: Any) -> bool:
+    def _is_terminal(self, node: Expression) -> bool:
         if self._regular is None:
             return isinstance(node, Characters)
+        known = self._regular
         return all(
-            isinstance(each, Characters) or (isinstance(each, Symbol) and each.name in self._regular)
-            for each in _leaves(node)
+            isinstance(each, Characters | Inner) or (isinstance(each, Symbol) and each.name in known)
+            for each in inside(node)
         )
 
-    def _terminal(self, node: Any) -> Symbol:
+    def _terminal(self, node: Expression) -> Symbol:
         """Returns a symbol that ``leaf`` reads; its terminal has the name of a rule, or the part as it is written."""
-        while isinstance(node, Sequence | Choice) and len(node.parts) == 1:
+        while isinstance(node, Concatenation | Alternation) and len(node.parts) == 1:
             node = node.parts[0]
         key = f"T{len(self._parts)}"
         if isinstance(node, Symbol):

@@ -13,19 +13,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constrain.arguments import lone_surrogate
-from constrain.language.tree import MAX_CODE_POINT
+from constrain.language.tree import (
+    EMPTY_TEXT,
+    MAX_CODE_POINT,
+    Alternation,
+    CharClass,
+    Concatenation,
+    Expression,
+    Repetition,
+)
 from constrain.lark.reading.failures import Words, first_place, parse
 from constrain.lark.reading.parser import load_parser
 from constrain.lark.reading.places import error_at
-from constrain.lark.reading.syntax import Choice, Repeat, Sequence, Special, Symbol
-from constrain.regex.classes import normalize
+from constrain.lark.reading.syntax import Special, Symbol
+from constrain.regex.classes import complement, normalize
 
 if TYPE_CHECKING:
     from lark import Lark, Tree
 
     from constrain.gbnf.dialects import Dialect
-    from constrain.language.tree import Ranges
-    from constrain.lark.reading.syntax import Node
 
 MAX_GBNF_NESTING = 50
 """Levels of parentheses inside one another in a GBNF grammar. Beyond: GrammarError."""
@@ -72,12 +78,10 @@ _RULE = "rule "
 
 
 @dataclass(frozen=True, slots=True)
-class Characters:
-    """One character out of ``ranges`` of code points; ``listed``: those between the brackets, in their order."""
+class Characters(CharClass):
+    """One character out of ``ranges`` of code points; ``at`` is 0 for a point."""
 
-    ranges: Ranges
-    at: int
-    listed: Ranges = ()
+    at: int = 0
 
 
 @cache
@@ -86,16 +90,16 @@ def parser() -> Lark:
     return load_parser(GRAMMAR)
 
 
-def read(text: str, dialect: Dialect = "gbnf") -> dict[str, tuple[Any, int]]:
+def read(text: str, dialect: Dialect = "gbnf") -> dict[str, tuple[Expression, int]]:
     """Returns the rules of a GBNF text, each with the place of its name. Raises GrammarError with the place.
 
-    Bodies are nodes of ``lark.reading.syntax``, and ``Characters``; symbols name rules.
+    Symbols in a body name rules.
     """
     if surrogate := lone_surrogate(text):
         at, half = surrogate
         raise error_at(text, at, f"{half} is no character")
     reader = _Reader(text, dialect)
-    rules: dict[str, tuple[Any, int]] = {}
+    rules: dict[str, tuple[Expression, int]] = {}
     trees: list[Any] = reader.tree().children
     for head, body in (tree.children for tree in trees):
         if symbol_of(head) in rules:
@@ -141,7 +145,7 @@ class _Reader:
         is_name = piece["name"] and piece["name"].strip(".")
         return piece[0].replace(".", _DOT) if is_name else piece[0]
 
-    def node(self, tree: Any, depth: int) -> Any:
+    def node(self, tree: Any, depth: int) -> Expression:
         if depth > 4 * MAX_GBNF_NESTING:  # each pair of parentheses takes at most so many nodes
             raise error_at(
                 self.text, first_place(tree), f"this is nested more than {MAX_GBNF_NESTING} deep (MAX_GBNF_NESTING)"
@@ -152,15 +156,15 @@ class _Reader:
                 parts = tuple(self.node(child, depth + 1) for child in children)
                 if len(parts) == 1:
                     return parts[0]
-                return Choice(parts) if tree.data == "choice" else Sequence(parts)
+                return Alternation(parts) if tree.data == "choice" else Concatenation(parts) if parts else EMPTY_TEXT
             case "repeat":
-                return Repeat(self.node(children[0], depth + 1), *_OPERATORS[str(children[1])])
+                return Repetition(self.node(children[0], depth + 1), *_OPERATORS[str(children[1])])
             case "bounds":
                 return self._bounds(self.node(children[0], depth + 1), *children[1:])
             case "at_most":
-                return Repeat(self.node(children[0], depth + 1), 0, self._count(children[2]))
+                return Repetition(self.node(children[0], depth + 1), 0, self._count(children[2]))
             case "any":
-                return Characters(((0, MAX_CODE_POINT),), 0)
+                return Characters(((0, MAX_CODE_POINT),))
             case "literal":
                 return self._literal(children[0])
             case "characters":
@@ -172,13 +176,13 @@ class _Reader:
         self.symbols.append(symbol)
         return symbol
 
-    def _bounds(self, part: Node, minimum: Any, comma: Any, maximum: Any) -> Repeat:
+    def _bounds(self, part: Expression, minimum: Any, comma: Any, maximum: Any) -> Repetition:
         least = self._count(minimum)
         if comma is None or maximum is None:
-            return Repeat(part, least, least if comma is None else None)
+            return Repetition(part, least, least if comma is None else None)
         if (most := self._count(maximum)) < least:
             raise error_at(self.text, maximum.start_pos, f"counts go up: {most} is less than {least}; exchange them")
-        return Repeat(part, least, most)
+        return Repetition(part, least, most)
 
     def _count(self, token: Any) -> int:
         if (count := int(token[:20])) > MAX_GBNF_COUNT:
@@ -191,9 +195,9 @@ class _Reader:
             raise error_at(self.text, token.start_pos, message)
         return Special(str(token), token.start_pos)
 
-    def _literal(self, token: Any) -> Sequence | Characters:
-        characters = [Characters(((code, code),), token.start_pos) for code, _ in self._codes(token, 1)]
-        return characters[0] if len(characters) == 1 else Sequence(tuple(characters))  # type: ignore[arg-type]
+    def _literal(self, token: Any) -> Expression:
+        characters = [Characters(((code, code),), at=token.start_pos) for code, _ in self._codes(token, 1)]
+        return characters[0] if len(characters) == 1 else Concatenation(tuple(characters)) if characters else EMPTY_TEXT
 
     def _characters(self, token: Any) -> Characters:
         is_negated = token[1] == "^"
@@ -209,13 +213,10 @@ class _Reader:
                 raise error_at(self.text, token.start_pos, "a range goes from one character to a later one")
             found.append((low, high))
             at += 1
-        ranges = normalize(found)
-        if is_negated:
-            edges = [0, *(edge for low, high in ranges for edge in (low, high + 1)), MAX_CODE_POINT + 1]
-            ranges = tuple((low, high - 1) for low, high in zip(edges[::2], edges[1::2], strict=True) if low < high)
+        ranges = complement(normalize(found)) if is_negated else normalize(found)
         if not ranges:
             raise error_at(self.text, token.start_pos, "no character is in this class")
-        return Characters(ranges, token.start_pos, tuple(found))
+        return Characters(ranges, at=token.start_pos)
 
     def _codes(self, token: Any, start: int) -> list[tuple[int, bool]]:
         """Returns the code points between the delimiters of a string or class, and whether each is escaped."""

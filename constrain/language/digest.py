@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
-from constrain.language.tree import INNER_NODES, Expression
+from constrain.language.tree import Expression, Inner, parts_first
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
     from constrain.language.source import Source
-
-_EXPRESSIONS = get_args(Expression)
 
 
 def schema_digest(text: str, policies: object) -> bytes:
@@ -44,7 +42,7 @@ def _spell_value(value: object, digests: dict[int, bytes]) -> bytes:
     stack = [value]
     while stack:
         value = stack.pop()
-        if isinstance(value, _EXPRESSIONS):
+        if isinstance(value, Expression):
             written.append(expression_digest(value, digests))
         elif type(value) is tuple:
             written.append(b"%d parts\n" % len(value))
@@ -59,31 +57,16 @@ def _spell_value(value: object, digests: dict[int, bytes]) -> bytes:
 
 def expression_digest(root: Expression, digests: dict[int, bytes]) -> bytes:
     """Returns the digest of an expression; ``digests``: known ones by identity. No recursion: expressions are deep."""
-    stack = [(root, False)]
-    while stack:
-        node, parts_known = stack.pop()
-        if id(node) in digests:
-            continue
-        if not isinstance(node, INNER_NODES):
+    for node in parts_first(root, digests):
+        if not isinstance(node, Inner):
             digests[id(node)] = hashlib.sha256(repr(node).encode()).digest()
             continue
-        fields = [getattr(node, field) for field in node.__slots__]
-        if not parts_known:
-            stack.append((node, True))
-            stack.extend((part, False) for field in fields for part in _parts(field))
-            continue
         digest = hashlib.sha256(type(node).__name__.encode())
-        for field in fields:
+        for field in (getattr(node, name) for name in node.__match_args__):
             if isinstance(field, int) or field is None:
                 digest.update(f" {field}".encode())
             else:
-                digest.update(b"(" + b"".join(digests[id(part)] for part in _parts(field)) + b")")
+                parts = field if isinstance(field, tuple) else (field,)
+                digest.update(b"(" + b"".join(digests[id(part)] for part in parts) + b")")
         digests[id(node)] = digest.digest()
     return digests[id(root)]
-
-
-def _parts(field: object) -> tuple[Expression, ...]:
-    """Returns the expressions in a field of an inner node."""
-    if isinstance(field, int) or field is None:
-        return ()
-    return field if isinstance(field, tuple) else (field,)

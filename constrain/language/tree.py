@@ -1,9 +1,13 @@
-r"""Regular expression trees over bytes, the content of terminals.
+r"""The one tree of expressions: sequences, choices, repetitions and classes.
 
-Front ends build trees; the kernel reads them (``constrain/kernel``). A tree is immutable and may be shared: the
-kernel translates an object once, however many terminals contain it, so front ends keep frequent trees as module
-constants. Boolean operations share operands many times, so a tree may be exponentially larger than its number of nodes.
-Therefore leaves compare by content and inner nodes by identity, and printing omits large parts.
+Without other leaves than those below, a tree is a regular expression over bytes, the content of terminals, which the
+kernel reads (``constrain/kernel``). Front ends read their texts into the same tree, with leaves of their own, such as
+the names of rules, in the place of which they put expressions later.
+
+A tree is immutable and may be shared: the kernel translates an object once, however many terminals contain it, so
+front ends keep frequent trees as module constants. Boolean operations share operands many times, so a tree may be
+exponentially larger than its number of nodes. Therefore leaves compare by content and inner nodes by identity, and
+printing omits large parts.
 
 Texts are UTF-8. A class of code points denotes the UTF-8 encodings of its members, or, with ``json=True``, their
 spellings inside a JSON string (RFC 8259 section 7) under the canonical escape policy: a code point stands for
@@ -17,10 +21,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    _Node = TypeVar("_Node", bound="Expression")
 
 Ranges = tuple[tuple[int, int], ...]
 """Inclusive ranges of code points or bytes, ascending and disjoint."""
@@ -31,39 +38,53 @@ MAX_PRINTED_NODES = 100
 """Inner nodes that printing writes out, and levels of them; only the kind is written of further ones."""
 
 _OF_ONE = ("part", "unit")
-"""Fields of inner nodes that hold one expression; ``parts`` hold several."""
+"""Fields of nodes that hold one expression; ``parts`` hold several."""
 
 
-def _printed(node: Expression) -> str:
-    left = MAX_PRINTED_NODES
-    written: list[str] = []
-    stack: list[object] = [node]  # no recursion; a string is written unchanged
-    while stack:
-        value = stack.pop()
-        if isinstance(value, str):
-            written.append(value)
-        elif isinstance(value, tuple):
-            parts = [each for part in value for each in (part, ", ")][:-1]
-            stack += reversed(["(", *parts, ",)" if len(value) == 1 else ")"])
-        elif not isinstance(value, INNER_NODES):
-            written.append(repr(value))
-        elif left == 0:
-            written.append(f"{type(value).__name__}(...)")
-        else:
-            left -= 1
-            fields = [each for field in value.__slots__ for each in (f"{field}=", getattr(value, field), ", ")][:-1]
-            stack += reversed([f"{type(value).__name__}(", *fields, ")"])
-    return "".join(written)
+class Expression:
+    """A node of a tree."""
+
+    __slots__ = ()
 
 
-def _itself(node: Expression, _: object = None) -> Expression:
-    """Returns the expression itself, as its copy: it is immutable, and inner nodes are equal by identity only."""
-    return node
+class Inner(Expression):
+    """A node with expressions inside it. It is equal to itself only, and its own copy."""
 
+    __slots__ = ()
+    __match_args__: tuple[str, ...] = ()
 
-def _reduced(node: Expression) -> tuple[object, ...]:
-    entries, (root,) = listed((node,))
-    return _rebuilt_one, (entries, root)
+    def __repr__(self) -> str:
+        """Returns the content; only the kind of most of a large expression's nodes."""
+        left = MAX_PRINTED_NODES
+        written: list[str] = []
+        stack: list[object] = [self]  # no recursion; a string is written unchanged
+        while stack:
+            value = stack.pop()
+            if isinstance(value, str):
+                written.append(value)
+            elif isinstance(value, tuple):
+                parts = [each for part in value for each in (part, ", ")][:-1]
+                stack += reversed(["(", *parts, ",)" if len(value) == 1 else ")"])
+            elif not isinstance(value, Inner):
+                written.append(repr(value))
+            elif left == 0:
+                written.append(f"{type(value).__name__}(...)")
+            else:
+                left -= 1
+                pairs = [(f"{field}=", getattr(value, field), ", ") for field in value.__match_args__]
+                stack += reversed([f"{type(value).__name__}(", *[each for pair in pairs for each in pair][:-1], ")"])
+        return "".join(written)
+
+    def __copy__(self, _: object = None) -> Inner:
+        """Returns the expression itself, which is immutable."""
+        return self
+
+    __deepcopy__ = __copy__
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickles a list of the nodes."""
+        entries, (root,) = listed((self,))
+        return _rebuilt_one, (entries, root)
 
 
 def _rebuilt_one(entries: list[Entry], root: int) -> Expression:
@@ -71,21 +92,21 @@ def _rebuilt_one(entries: list[Entry], root: int) -> Expression:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(Expression):
     """Exactly these bytes."""
 
     text: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class ByteClass:
+class ByteClass(Expression):
     """One byte out of ``ranges``."""
 
     ranges: Ranges
 
 
 @dataclass(frozen=True, slots=True)
-class CharClass:
+class CharClass(Expression):
     """One code point out of ``ranges``, encoded as UTF-8 or (``json``) spelled as in a JSON string."""
 
     ranges: Ranges
@@ -93,7 +114,7 @@ class CharClass:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Concatenation:
+class Concatenation(Inner):
     """The texts of all ``parts``, one after the other.
 
     With no parts it matches the empty text only: then use the object ``EMPTY_TEXT``; make no other.
@@ -101,13 +122,9 @@ class Concatenation:
 
     parts: tuple[Expression, ...]
 
-    __repr__ = _printed
-    __copy__ = __deepcopy__ = _itself
-    __reduce__ = _reduced
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Alternation:
+class Alternation(Inner):
     """The texts of any one of the ``parts``.
 
     With no parts it matches no text: then use the object ``NOTHING``; make no other.
@@ -115,55 +132,39 @@ class Alternation:
 
     parts: tuple[Expression, ...]
 
-    __repr__ = _printed
-    __copy__ = __deepcopy__ = _itself
-    __reduce__ = _reduced
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Intersection:
+class Intersection(Inner):
     """The texts that all ``parts`` match; at least one part."""
 
     parts: tuple[Expression, ...]
 
-    __repr__ = _printed
-    __copy__ = __deepcopy__ = _itself
-    __reduce__ = _reduced
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Complement:
+class Complement(Inner):
     """Every byte string that ``part`` does not match; intersect it to stay inside valid texts."""
 
     part: Expression
 
-    __repr__ = _printed
-    __copy__ = __deepcopy__ = _itself
-    __reduce__ = _reduced
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Repetition:
+class Repetition(Inner):
     """``part``, ``minimum`` to ``maximum`` times (``None``: without limit). Large counts cost nothing."""
 
     part: Expression
     minimum: int
     maximum: int | None
 
-    __repr__ = _printed
-    __copy__ = __deepcopy__ = _itself
-    __reduce__ = _reduced
-
 
 @dataclass(frozen=True, slots=True)
-class LiteralSet:
+class LiteralSet(Expression):
     """Any one of ``texts``; suited to thousands of texts."""
 
     texts: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Multiple:
+class Multiple(Expression):
     """Decimal numbers ``-?digits(.digits)?`` whose value is a multiple of ``divisor * 10**-scale``.
 
     Only the value is tested; intersect the node with the wanted spelling. ``divisor`` is at least 1.
@@ -174,7 +175,7 @@ class Multiple:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Window:
+class Window(Inner):
     """The texts of ``part`` that consist of ``minimum`` to ``maximum`` (``None``: unlimited) times ``unit``.
 
     For a pattern with a length: ``part`` is the pattern, ``unit`` one character. ``unit`` is prefix-free (no match
@@ -187,13 +188,9 @@ class Window:
     minimum: int
     maximum: int | None
 
-    __repr__ = _printed
-    __copy__ = __deepcopy__ = _itself
-    __reduce__ = _reduced
-
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Substring:
+class Substring(Expression):
     """Any run of consecutive chunks of one of ``texts``, of ``minimum`` to ``maximum`` code points (``None``: any).
 
     A chunk is one code point; or, with ``cuts``, the code points between two places where a run may begin and end.
@@ -216,23 +213,6 @@ class Substring:
         return f"Substring(<{len(self.texts)} texts, {digest.hexdigest()}>, {about})"
 
 
-Expression = (
-    Literal
-    | ByteClass
-    | CharClass
-    | Concatenation
-    | Alternation
-    | Intersection
-    | Complement
-    | Repetition
-    | LiteralSet
-    | Multiple
-    | Window
-    | Substring
-)
-
-INNER_NODES = (Concatenation, Alternation, Intersection, Complement, Repetition, Window)
-
 NODE_BYTES = 120
 """Bytes of one node, its tuple of parts included; ``PART_BYTES``: of each part, range or text in it."""
 
@@ -242,22 +222,9 @@ PART_BYTES = 60
 def tree_bytes(*expressions: Expression) -> int:
     """Returns the approximate bytes of the nodes of expressions; shared nodes count once."""
     found = 0
-    seen: set[int] = set()
-    stack = list(expressions)
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        found += NODE_BYTES
-        if isinstance(node, (Concatenation, Alternation, Intersection)):
-            stack += node.parts
-            found += 8 * len(node.parts)
-        elif isinstance(node, (Repetition, Complement)):
-            stack.append(node.part)
-        elif isinstance(node, Window):
-            stack += (node.part, node.unit)
-        elif isinstance(node, Literal):
+    for node in each_node(*expressions):
+        found += NODE_BYTES + 8 * len(getattr(node, "parts", ()))
+        if isinstance(node, Literal):
             found += len(node.text)
         elif isinstance(node, LiteralSet):
             found += sum(map(len, node.texts)) + PART_BYTES * len(node.texts)
@@ -290,9 +257,8 @@ def listed(roots: Iterable[Expression]) -> tuple[list[Entry], list[int]]:
     for root in roots:
         for node in parts_first(root, numbers):
             numbers[id(node)] = len(entries)
-            if isinstance(node, INNER_NODES):
-                fields = tuple(_numbered(name, getattr(node, name), numbers) for name in node.__slots__)
-                entries.append((type(node), fields))
+            if isinstance(node, Inner):
+                entries.append((type(node), _fields(node, lambda part: numbers[id(part)])))
             else:
                 entries.append((node,))
         ends.append(numbers[id(root)])
@@ -310,7 +276,7 @@ def parts_first(root: Expression, known: Mapping[int, object]) -> Iterator[Expre
         node = stack[-1]
         if id(node) in known:
             stack.pop()
-        elif waiting := [part for part in _parts(node) if id(part) not in known]:
+        elif waiting := [part for part in parts_of(node) if id(part) not in known]:
             stack += waiting
         else:
             yield node
@@ -320,7 +286,7 @@ def tree_size(root: Expression) -> int:
     """Returns the number of nodes of an expression, a shared part counted as often as it occurs."""
     sizes: dict[int, int] = {}
     for node in parts_first(root, sizes):
-        sizes[id(node)] = 1 + sum(sizes[id(part)] for part in _parts(node))
+        sizes[id(node)] = 1 + sum(sizes[id(part)] for part in parts_of(node))
     return sizes[id(root)]
 
 
@@ -332,35 +298,56 @@ def rebuilt(entries: Iterable[Entry]) -> list[Expression]:
             nodes.append(entry[0])
             continue
         kind, fields = entry
-        known = [_expressions(name, field, nodes) for name, field in zip(kind.__slots__, fields, strict=True)]
+        known = [_held(*field, nodes.__getitem__) for field in zip(kind.__match_args__, fields, strict=True)]
         made = kind(*known)
         nodes.append(next((one for one in (EMPTY_TEXT, NOTHING) if type(one) is kind and known == [()]), made))
     return nodes
 
 
-def _parts(node: Expression) -> list[Expression]:
-    """Returns the expressions inside a node."""
-    if not isinstance(node, INNER_NODES):
-        return []
-    found: list[Expression] = []
-    for name in node.__slots__:
-        if name == "parts":
-            found += getattr(node, name)
-        elif name in _OF_ONE:
-            found.append(getattr(node, name))
-    return found
+@cache
+def _holders(kind: type[object]) -> list[str]:
+    """Returns the fields of a kind of nodes that hold expressions."""
+    return [name for name in ("parts", *_OF_ONE) if hasattr(kind, name)]
 
 
-def _numbered(name: str, field: Any, numbers: dict[int, int]) -> object:
-    if name == "parts":
-        return tuple(numbers[id(part)] for part in field)
-    return numbers[id(field)] if name in _OF_ONE else field
+def parts_of(node: Expression) -> tuple[Any, ...]:
+    """Returns the expressions directly inside a node."""
+    held = [getattr(node, name) for name in _holders(type(node))]
+    return held[0] if held and isinstance(held[0], tuple) else tuple(held)
 
 
-def _expressions(name: str, field: Any, nodes: list[Expression]) -> Any:
-    if name == "parts":
-        return tuple(nodes[number] for number in field)
-    return nodes[field] if name in _OF_ONE else field
+def with_parts(node: _Node, change: Callable[[Any], Expression]) -> _Node:
+    """Returns a node with other expressions directly inside it."""
+    return type(node)(*_fields(node, change)) if parts_of(node) else node
+
+
+def _fields(node: Expression, change: Callable[[Any], object]) -> tuple[Any, ...]:
+    """Returns the fields of a node, with a value in the place of each expression."""
+    return tuple(_held(name, getattr(node, name), change) for name in node.__match_args__)  # type: ignore[attr-defined]
+
+
+def _held(name: str, field: Any, change: Callable[[Any], object]) -> object:
+    return tuple(map(change, field)) if name == "parts" else change(field) if name in _OF_ONE else field
+
+
+def inside(node: Expression) -> Iterator[Any]:
+    """Yields a node and all nodes in it, from left to right, as often as they stand there."""
+    stack = [node]
+    while stack:
+        yield (node := stack.pop())
+        stack += reversed(parts_of(node))
+
+
+def each_node(*roots: Expression) -> Iterator[Expression]:
+    """Yields each node of some expressions once."""
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            stack += parts_of(node)
 
 
 def nullable(expression: Expression) -> bool:

@@ -30,7 +30,7 @@ from constrain.work import asked
 
 if TYPE_CHECKING:
     from constrain.language.tree import Expression
-    from constrain.lark.reading.syntax import Definition, Node, Syntax
+    from constrain.lark.reading.syntax import Definition, Syntax
 
 MAX_STOP_LENGTH = 200
 """Bytes of the text in the option ``stop`` of a rule in a Lark grammar; each way in which it overlaps with itself is an
@@ -99,12 +99,12 @@ class Lexemes:
         assert definition.options.stop is not None
         return self._expression(definition.options.stop)
 
-    def is_stop(self, definition: Definition, follower: Node) -> bool:
+    def is_stop(self, definition: Definition, follower: Expression) -> bool:
         """Returns whether a part of a rule, a string or pattern or terminal, has the same texts as a rule's stop."""
         stop, other = self.stop(definition), self._expression(follower)
         return not is_empty_text(stop) and equal(stop, other)
 
-    def _expression(self, node: Node) -> Expression:
+    def _expression(self, node: Expression) -> Expression:
         return terminal_expression(self.syntax, self.named, node)
 
     def _first_matches(self, definition: Definition, expression: Expression) -> Expression:

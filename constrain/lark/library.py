@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from constrain.errors import GrammarError, LimitError, PatternError
+from constrain.language.tree import inside
 from constrain.lark.embedded import named_schema_grammar
 from constrain.lark.reading.places import error_at
 from constrain.lark.reading.reader import read
 from constrain.lark.reading.syntax import Parametric, Reference, Symbol, Syntax
-from constrain.lark.terminals import check_defined, inner_nodes
+from constrain.lark.terminals import check_defined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +79,7 @@ def check_names(syntax: Syntax, library: Library) -> None:
     """Raises GrammarError for a rule, terminal or grammar that is named and not defined."""
     for definition in (*syntax.rules.values(), *syntax.ignored):
         ends = (end for end in (definition.options.suffix, definition.options.stop) if end is not None)
-        for node in (*inner_nodes(definition.body), *ends):
+        for node in (*inside(definition.body), *ends):
             match node:
                 case Symbol():
                     check_defined(syntax, node)

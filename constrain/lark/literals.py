@@ -6,21 +6,20 @@ import re
 from typing import TYPE_CHECKING
 
 from constrain.errors import PatternError
-from constrain.language.tree import EMPTY_TEXT
-from constrain.language.tree import Literal as Text
+from constrain.language.tree import EMPTY_TEXT, Literal
 from constrain.lark.reading.places import error_at, placed
 from constrain.lark.reading.strings import string_value
 from constrain.regex.parsing.parser import char_class, parse_pattern
 
 if TYPE_CHECKING:
     from constrain.language.tree import Expression
-    from constrain.lark.reading.syntax import Literal, Range
+    from constrain.lark.reading.syntax import Quoted, Range
 
 _PATTERN_AND_PLACE = re.compile(r"pattern .*?, (?:line \d+, )?column \d+: ", re.DOTALL)
 _META = frozenset(r"\.+*?()|[]{}^$")
 
 
-def literal_expression(text: str, literal: Literal) -> Expression:
+def literal_expression(text: str, literal: Quoted) -> Expression:
     """Returns the expression of a string or pattern in the grammar ``text``. Raises GrammarError or PatternError."""
     if literal.written.startswith('"'):
         return _string(text, literal)
@@ -37,14 +36,14 @@ def range_expression(text: str, characters: Range) -> Expression:
     return char_class(((ord(ends[0]), ord(ends[1])),), json=False)
 
 
-def _string(text: str, literal: Literal) -> Expression:
+def _string(text: str, literal: Quoted) -> Expression:
     value = string_value(text, literal)
     if literal.written.endswith("i"):
         return parse_pattern("(?i)" + "".join("\\" + char if char in _META else char for char in value), "rust")
-    return Text(value.encode()) if value else EMPTY_TEXT
+    return Literal(value.encode()) if value else EMPTY_TEXT
 
 
-def _pattern(text: str, literal: Literal) -> Expression:
+def _pattern(text: str, literal: Quoted) -> Expression:
     end = literal.written.rindex("/")
     pattern, flags = literal.written[1:end], literal.written[end + 1 :]
     if "l" in flags:

@@ -16,23 +16,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
+from constrain.language.tree import NOTHING, Alternation, Expression, inside, with_parts
 from constrain.lark.reading.calls import MAX_PARAMETER_BITS
 from constrain.lark.reading.places import error_at, placed
 from constrain.lark.reading.syntax import (
     NUMBER,
     SELF,
-    Alias,
     Call,
-    Choice,
     Guarded,
-    Node,
     Parametric,
-    Repeat,
-    Sequence,
     Symbol,
     Syntax,
 )
-from constrain.lark.terminals import inner_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,7 +42,6 @@ MAX_PARAMETER_PARTS = 200_000
 """Parts in the bodies of all parametric rules of a Lark grammar, once for each value that leaves them in, and
 conditions, once for each value; permutations of 12 elements have 185,000. Beyond: LimitError."""
 
-_LEFT_OUT = Choice(())
 _ALL = (1 << MAX_PARAMETER_BITS) - 1
 _COMPARED: dict[str, Callable[[int, int], bool]] = {
     "eq": int.__eq__,
@@ -111,7 +105,7 @@ class Specializing:
         self._syntax = syntax
         self._values: dict[str, tuple[str, int]] = {}
         self._parts = 0
-        nodes = {name: list(inner_nodes(rule.body)) for name, rule in syntax.rules.items() if rule.parametric}
+        nodes = {name: list(inside(rule.body)) for name, rule in syntax.rules.items() if rule.parametric}
         everything = [node for found in nodes.values() for node in found]
         self._sizes = {node.at: _size(node.condition) for node in everything if isinstance(node, Guarded)}
         self._needed = _bits_that_count(nodes)
@@ -122,7 +116,7 @@ class Specializing:
         rule, _ = self._values.get(name, (name, 0))
         return self._syntax.rules[rule]
 
-    def body(self, name: str) -> Node:
+    def body(self, name: str) -> Expression:
         """Returns the body of a rule; of a parametric one, without conditions and with names for its values."""
         rule, value = self._values.get(name, (name, 0))
         definition, parts = self._syntax.rules[rule], self._parts
@@ -137,24 +131,18 @@ class Specializing:
             raise placed(LimitError, self._syntax.text, definition.at, message)
         return body
 
-    def _specialized(self, node: Node, value: int) -> Node:
+    def _specialized(self, node: Expression, value: int) -> Expression:
         self._parts += 1
         match node:
             case Parametric(name, call, at):
                 return Symbol(self._name(name, new_value(call, value), at), at)
             case Guarded(part, condition, at):
                 self._parts += self._sizes.get(at, 0)
-                return self._specialized(part, value) if holds(condition, value) else _LEFT_OUT
-            case Sequence(parts):
-                return Sequence(tuple(self._specialized(part, value) for part in parts))
-            case Choice(parts):
+                return self._specialized(part, value) if holds(condition, value) else NOTHING
+            case Alternation(parts):
                 made = (self._specialized(part, value) for part in parts)
-                return Choice(tuple(part for part in made if part is not _LEFT_OUT))
-            case Repeat(part, minimum, maximum):
-                return Repeat(self._specialized(part, value), minimum, maximum)
-            case Alias(part, at):
-                return Alias(self._specialized(part, value), at)
-        return node
+                return Alternation(tuple(part for part in made if part is not NOTHING))
+        return with_parts(node, lambda part: self._specialized(part, value))
 
     def _name(self, rule: str, value: int, at: int) -> str:
         """Returns the name of a rule with a value; values that nothing tells apart have the same name."""
@@ -177,11 +165,11 @@ class Specializing:
 def check_parameters(syntax: Syntax) -> None:
     """Raises GrammarError where a value is missing, or stands where there is none."""
     for rule in syntax.rules.values():
-        for node in inner_nodes(rule.body):
+        for node in inside(rule.body):
             _check_node(syntax, node, inside=rule.parametric)
 
 
-def _check_node(syntax: Syntax, node: Node, *, inside: bool) -> None:
+def _check_node(syntax: Syntax, node: Expression, *, inside: bool) -> None:
     """Checks a node of a rule; ``inside``: whether the rule is parametric."""
     match node:
         case Guarded(_, condition, at) if not inside and condition.name != "true":
@@ -200,7 +188,7 @@ def _check_node(syntax: Syntax, node: Node, *, inside: bool) -> None:
             raise error_at(syntax.text, at, f"the rule {name} is parametric; give it a value, such as {name}::0")
 
 
-def _bits_that_count(nodes: dict[str, list[Node]]) -> dict[str, int]:
+def _bits_that_count(nodes: dict[str, list[Expression]]) -> dict[str, int]:
     """Returns the bits of the value of each rule that its texts may depend on, as masks."""
     needed = dict.fromkeys(nodes, 0)
     users: dict[str, set[str]] = {name: set() for name in nodes}
@@ -269,7 +257,7 @@ def _touched(call: Call) -> int:
     return 0
 
 
-def _counters(nodes: list[Node]) -> list[tuple[int, int, int]]:
+def _counters(nodes: list[Expression]) -> list[tuple[int, int, int]]:
     """Returns the bits ``[x:y]`` that are counters, each with the value at which it stays."""
     calls: list[Call] = []
     for node in nodes:

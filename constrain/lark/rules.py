@@ -13,7 +13,9 @@ from constrain.errors import LimitError
 from constrain.language.emptiness import followers
 from constrain.language.grammar import EPSILON, Action, Capture, Condition, Edge, Rule, Terminal
 from constrain.language.merging import moved_rules
+from constrain.language.rule_automaton import END, START, RuleAutomaton
 from constrain.language.special import special_token
+from constrain.language.tree import Concatenation, Expression, Repetition, parts_of
 from constrain.lark.embedded import schema_grammar
 from constrain.lark.lexemes import Lexeme, Lexemes, equal, is_lexeme
 from constrain.lark.lexing.gaps import gaps
@@ -25,21 +27,18 @@ from constrain.lark.reading.syntax import (
     NO_OPTIONS,
     Alias,
     Both,
-    Choice,
-    Complement,
     Embedded,
-    Literal,
     Nested,
-    Node,
+    Not,
     Options,
+    OtherGrammar,
+    Quoted,
     Range,
-    Reference,
-    Repeat,
-    Sequence,
     Special,
     Substring,
     Symbol,
     Syntax,
+    Text,
     place_of,
 )
 from constrain.lark.terminals import named_expressions, non_empty_part, terminal_expression
@@ -47,7 +46,6 @@ from constrain.lark.token_options import with_limit, with_token_options
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
-    from constrain.language.tree import Expression
     from constrain.lark.lexing.gaps import Gap
     from constrain.lark.library import Library
     from constrain.lark.reading.syntax import Definition
@@ -184,7 +182,7 @@ class _Emitter:
             definition, body = self.bodies.definition(name), self.bodies.body(name)
             options = definition.options
             capture = None if options.capture is None else Capture(options.capture.value)
-            if isinstance(body, Embedded | Nested | Reference) and options.temperature is not None:
+            if isinstance(body, OtherGrammar) and options.temperature is not None:
                 edges = (Edge(0, self._embed(body, Options(temperature=options.temperature)), 1),)
                 rule = Rule(name, edges, (1,), capture=capture)
             elif is_lexeme(definition) and part_of_several(body) is None:
@@ -192,9 +190,7 @@ class _Emitter:
                 self.reserved[index] = self.lexeme_rule(name, definition, self.lexemes.of(definition))
                 return
             else:
-                automaton = RuleAutomaton(self, name)
-                automaton.add(body, 0, 1)
-                rule = Rule(name, tuple(automaton.edges), (1,), capture=capture)
+                rule = replace(TextRule(self, name).rule(body), capture=capture)
             self.reserved[index] = with_limit(rule, self.text, options)
 
     def lexeme_rule(self, name: str, definition: Definition, lexeme: Lexeme) -> Rule:
@@ -206,9 +202,9 @@ class _Emitter:
             edges.append(Edge(0, symbol, 1))
         return Rule(name, tuple(edges), (1,), capture=lexeme.capture)
 
-    def stopped_by(self, part: Node, follower: Node) -> int | None:
+    def stopped_by(self, part: Expression, follower: Expression) -> int | None:
         """Returns the symbol of a rule with ``stop`` and its stop after it; ``None`` if the parts are not these two."""
-        if not isinstance(part, Symbol) or not isinstance(follower, Symbol | Literal | Range | Substring):
+        if not isinstance(part, Symbol) or not isinstance(follower, Text):
             return None
         definition = None if part.is_terminal else self.bodies.definition(part.name)
         if definition is None or definition.options.stop is None:
@@ -242,12 +238,12 @@ class _Emitter:
         """Returns a place in words, for names of terminals."""
         return place(self.text, at) + (f" of @{self.origin}" if self.origin else "")
 
-    def leaf(self, node: Symbol | Literal | Range | Substring) -> tuple[int | None, bool]:
+    def leaf(self, node: Text) -> tuple[int | None, bool]:
         """Returns the symbol of a terminal, if it has nonempty texts; and whether it has the empty text."""
         match node:
             case Symbol(name, _):
                 key, at = name, self.syntax.terminals[name].at
-            case Literal(written, at):
+            case Quoted(written, at):
                 key = written
             case Range(first, last):
                 key, at = f"{first.written}..{last.written}", first.at
@@ -276,13 +272,13 @@ class _Emitter:
         self.building.language.terminals.append(terminal)
         return len(self.building.language.terminals) - 1
 
-    def embed(self, node: Embedded | Nested | Reference) -> int:
+    def embed(self, node: OtherGrammar) -> int:
         """Returns the symbol of the first rule of a JSON Schema or of another grammar."""
         if node.at not in self.embedded:
             self.embedded[node.at] = self._embed(node, NO_OPTIONS)
         return self.embedded[node.at]
 
-    def _embed(self, node: Embedded | Nested | Reference, options: Options) -> int:
+    def _embed(self, node: OtherGrammar, options: Options) -> int:
         """Returns the symbol of the first rule of a language whose terminals have options."""
         if options.temperature is None:
             options = self.options
@@ -314,41 +310,43 @@ class Symbols(Protocol):
     def rule(self, name: str) -> int:
         """Returns the symbol of a rule."""
 
-    def leaf(self, node: Symbol | Literal | Range | Substring) -> tuple[int | None, bool]:
+    def leaf(self, node: Text) -> tuple[int | None, bool]:
         """Returns the symbol of a terminal, if it has nonempty texts; and whether it has the empty text."""
 
     def special(self, node: Special) -> int:
         """Returns the symbol of a special token."""
 
-    def embed(self, node: Embedded | Nested | Reference) -> int:
+    def embed(self, node: OtherGrammar) -> int:
         """Returns the symbol of the first rule of a JSON Schema or of another grammar."""
 
     def reserve(self) -> int:
         """Reserves the number of a rule."""
 
-    def stopped_by(self, part: Node, follower: Node) -> int | None:
+    def stopped_by(self, part: Expression, follower: Expression) -> int | None:
         """Returns the symbol of a rule with ``stop`` and its stop after it; ``None`` if the parts are not these two."""
 
 
-class RuleAutomaton:
-    """The automaton of one rule under construction; state 0 is the start, state 1 the end."""
+class TextRule(RuleAutomaton):
+    """The automaton of a rule of a grammar text."""
+
+    __slots__ = ("emitter", "name")
 
     def __init__(self, emitter: Symbols, name: str) -> None:
+        super().__init__()
         self.emitter = emitter
         self.name = name
-        self.edges: list[Edge] = []
-        self.states = 2
 
-    def _state(self) -> int:
-        self.states += 1
-        return self.states - 1
+    def rule(self, body: Expression) -> Rule:
+        """Returns the rule with the texts of a body."""
+        self.add(body, START, END)
+        return Rule(self.name, tuple(self.edges), (END,))
 
-    def add(self, node: Node, source: int, target: int) -> None:
-        """Adds edges from state ``source`` to state ``target`` that read the texts of a node of the Lark rule."""
+    def add(self, node: Expression, source: int, target: int) -> None:
+        """Adds edges from state ``source`` to state ``target`` that read the texts of a node."""
         match node:
-            case Symbol(name, _) if not node.is_terminal:
+            case Symbol(name, is_terminal=False):
                 self.edges.append(Edge(source, self.emitter.rule(name), target))
-            case Symbol() | Literal() | Range() | Substring():
+            case Symbol() | Quoted() | Range() | Substring():
                 symbol, nullable = self.emitter.leaf(node)
                 if symbol is not None:
                     self.edges.append(Edge(source, symbol, target))
@@ -356,26 +354,24 @@ class RuleAutomaton:
                     self.edges.append(Edge(source, EPSILON, target))
             case Special():
                 self.edges.append(Edge(source, self.emitter.special(node), target))
-            case Embedded() | Nested() | Reference():
+            case _ if isinstance(node, OtherGrammar):
                 self.edges.append(Edge(source, self.emitter.embed(node), target))
-            case Both(_, at) | Complement(_, at):
+            case Both(at=at) | Not(at=at):
                 message = "& and ~ belong into terminals: give this part a name in capitals, and use the name here"
                 raise error_at(self.emitter.text, at, message)
-            case Alias(part, _):
-                self.add(part, source, target)
-            case Choice(parts):
-                for part in parts:
-                    self.add(part, source, target)
-            case Sequence(parts):
+            case Concatenation(parts):
                 self._add_sequence(list(parts), source, target)
-            case Repeat(part, minimum, maximum):
-                self._add_repeat(part, minimum, maximum, source, target)
+            case Repetition():
+                self._add_repeat(node, source, target)
+            case _:
+                for part in parts_of(node):
+                    self.add(part, source, target)
 
-    def _add_sequence(self, parts: list[Node], source: int, target: int) -> None:
+    def _add_sequence(self, parts: list[Expression], source: int, target: int) -> None:
         while parts:
             joined = self.emitter.stopped_by(parts[0], parts[1]) if len(parts) > 1 else None
             read, parts = parts[0], parts[1 if joined is None else 2 :]
-            onward = self._state() if parts else target
+            onward = self.state() if parts else target
             if joined is None:
                 self.add(read, source, onward)
             else:
@@ -384,7 +380,8 @@ class RuleAutomaton:
         if source != target:
             self.edges.append(Edge(source, EPSILON, target))
 
-    def _add_repeat(self, part: Node, minimum: int, maximum: int | None, source: int, target: int) -> None:
+    def _add_repeat(self, node: Repetition, source: int, target: int) -> None:
+        part, minimum, maximum = node.part, node.minimum, node.maximum
         copies = minimum if maximum is None else maximum
         if copies > 1 and copies * _leaves(part) > MAX_WRITTEN_OUT:
             self.edges.append(Edge(source, self._counted(part, minimum, maximum), target))
@@ -393,29 +390,29 @@ class RuleAutomaton:
         elif minimum <= 1:
             self._add_loop(part, minimum, source, target)
         else:
-            self._add_sequence([*[part] * (minimum - 1), Repeat(part, 1, None)], source, target)
+            self._add_sequence([*[part] * (minimum - 1), Repetition(part, 1, None)], source, target)
 
-    def _add_loop(self, part: Node, minimum: int, source: int, target: int) -> None:
+    def _add_loop(self, part: Expression, minimum: int, source: int, target: int) -> None:
         """Adds a loop: ``*`` if the minimum is 0, ``+`` if it is 1; Lark has no others."""
-        begin = self._state()
-        end = self._state() if minimum else begin
+        begin = self.state()
+        end = self.state() if minimum else begin
         self.edges.append(Edge(source, EPSILON, begin))
         self.add(part, begin, end)
         if minimum:
             self.edges.append(Edge(end, EPSILON, begin))
         self.edges.append(Edge(end, EPSILON, target))
 
-    def _add_copies(self, part: Node, minimum: int, maximum: int, source: int, target: int) -> None:
+    def _add_copies(self, part: Expression, minimum: int, maximum: int, source: int, target: int) -> None:
         for copy in range(maximum):
             if copy >= minimum:
                 self.edges.append(Edge(source, EPSILON, target))
-            middle = self._state() if copy < maximum - 1 else target
+            middle = self.state() if copy < maximum - 1 else target
             self.add(part, source, middle)
             source = middle
         if maximum == 0:
             self.edges.append(Edge(source, EPSILON, target))
 
-    def _counted(self, part: Node, minimum: int, maximum: int | None) -> int:
+    def _counted(self, part: Expression, minimum: int, maximum: int | None) -> int:
         """Returns the symbol of a rule that counts how often it has read a node (as far as a count matters)."""
         if minimum > MAX_LEAST_COUNT:
             message = (
@@ -424,28 +421,23 @@ class RuleAutomaton:
             )
             raise placed(LimitError, self.emitter.text, place_of(part), message)
         index = self.emitter.reserve()
-        automaton = RuleAutomaton(self.emitter, f"{self.name}{{{minimum},{'' if maximum is None else maximum}}}")
+        automaton = TextRule(self.emitter, f"{self.name}{{{minimum},{'' if maximum is None else maximum}}}")
         again = () if maximum is None else (Condition(0, 0, maximum - 1),)
         enough = (Condition(0, minimum, None),) if minimum else ()
-        begin = automaton._state()
+        begin = automaton.state()
         automaton.edges += [
-            Edge(0, EPSILON, begin, again, ((Action.INCREMENT, 0),)),
-            Edge(0, EPSILON, 1, enough),
+            Edge(START, EPSILON, begin, again, ((Action.INCREMENT, 0),)),
+            Edge(START, EPSILON, END, enough),
         ]
-        automaton.add(part, begin, 0)
-        self.emitter.reserved[index] = Rule(
-            automaton.name, tuple(automaton.edges), (1,), (minimum if maximum is None else maximum,)
-        )
+        automaton.add(part, begin, START)
+        slots = (minimum if maximum is None else maximum,)
+        self.emitter.reserved[index] = Rule(automaton.name, tuple(automaton.edges), (END,), slots)
         return ~index
 
 
-def _leaves(node: Node) -> int:
+def _leaves(node: Expression) -> int:
     """Returns the approximate number of edges of a node."""
-    match node:
-        case Sequence(parts) | Choice(parts):
-            return 1 + sum(map(_leaves, parts))
-        case Repeat(part, _, maximum):
-            return 1 + _leaves(part) * min(MAX_WRITTEN_OUT, maximum or 1)
-        case Alias(part, _):
-            return _leaves(part)
-    return 1
+    within = sum(map(_leaves, parts_of(node)))
+    if isinstance(node, Repetition):
+        within *= min(MAX_WRITTEN_OUT, node.maximum or 1)
+    return within if isinstance(node, Alias) else 1 + within

@@ -6,8 +6,19 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from constrain import kernel
-from constrain.language import tree
-from constrain.language.tree import ANY_BYTE, ANY_CHAR, Expression, Intersection, Repetition, nullable
+from constrain.language.tree import (
+    ANY_BYTE,
+    ANY_CHAR,
+    Alternation,
+    Complement,
+    Concatenation,
+    Expression,
+    Intersection,
+    Repetition,
+    inside,
+    nullable,
+    parts_of,
+)
 from constrain.lark.common import LAZY, PATTERNS
 from constrain.lark.embedded import regex_expression
 from constrain.lark.literals import literal_expression, range_expression
@@ -15,24 +26,17 @@ from constrain.lark.reading.places import error_at
 from constrain.lark.reading.syntax import (
     Alias,
     Both,
-    Choice,
-    Complement,
     Definition,
-    Embedded,
-    Guarded,
     Import,
-    Literal,
-    Nested,
-    Node,
-    Parametric,
+    Not,
+    Quoted,
     Range,
-    Reference,
-    Repeat,
-    Sequence,
     Special,
     Substring,
     Symbol,
     Syntax,
+    beginning,
+    place_of,
 )
 from constrain.regex.anchors import repetition, sequence, union
 from constrain.regex.emptiness import has_text_by_structure
@@ -40,7 +44,7 @@ from constrain.regex.parsing.parser import parse_pattern
 from constrain.work import asked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping
 
 MAX_TERMINAL_NESTING = 100
 """Levels of operators around operators, through all terminals of a Lark grammar; expressions are hashed, compared and
@@ -56,7 +60,7 @@ def named_expressions(syntax: Syntax) -> dict[str, Expression]:
     depths: dict[str, int] = {}
     for name in _in_order(syntax):
         definition = syntax.terminals[name]
-        depths[name] = 1 if isinstance(definition, Import) else _depth(definition.body, depths)
+        depths[name] = 1 if isinstance(definition, Import) else depth(definition.body, depths)
         if depths[name] > MAX_TERMINAL_NESTING:
             message = f"terminals are nested more than {MAX_TERMINAL_NESTING} deep (MAX_TERMINAL_NESTING)"
             raise error_at(syntax.text, definition.at, message)
@@ -67,7 +71,7 @@ def named_expressions(syntax: Syntax) -> dict[str, Expression]:
     return expressions
 
 
-def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node) -> Expression:
+def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Expression) -> Expression:
     """Returns the expression of a node in a terminal or after ``%ignore``; ``named``: all terminals it uses."""
     match node:
         case Symbol(name, at):
@@ -76,47 +80,33 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node
                     syntax.text, at, f"{name} is a rule; terminals may contain terminals, strings and patterns only"
                 )
             return named[name]
-        case Literal():
+        case Quoted():
             return literal_expression(syntax.text, node)
         case Range():
             return range_expression(syntax.text, node)
         case Substring():
             return regex_expression(syntax.text, node)
-        case Sequence(parts):
+        case Concatenation(parts):
             return sequence(*(terminal_expression(syntax, named, part) for part in parts))
-        case Choice(parts):
+        case Alternation(parts):
             return union([terminal_expression(syntax, named, part) for part in parts])
         case Both(parts, at):
             found = Intersection(tuple(terminal_expression(syntax, named, part) for part in parts))
             if asked(kernel.is_empty, found):
                 raise error_at(syntax.text, at, "no text matches all of the parts around &; remove one of them")
             return found
-        case Complement(part, at):
-            others = Intersection((_ANY_TEXT, tree.Complement(terminal_expression(syntax, named, part))))
+        case Not(part, at):
+            others = Intersection((_ANY_TEXT, Complement(terminal_expression(syntax, named, part))))
             if asked(kernel.is_empty, others):
                 raise error_at(syntax.text, at, "this ~ leaves nothing: its part matches every text")
             return others
-        case Repeat(part, minimum, maximum):
+        case Repetition(part, minimum, maximum):
             return repetition(terminal_expression(syntax, named, part), minimum, maximum)
         case Alias(_, at):
             raise error_at(syntax.text, at, "aliases are allowed in rules only")
         case Special(name, at):
             raise error_at(syntax.text, at, f"{name} stands for a token, not a text, so it is allowed in rules only")
-    raise error_at(syntax.text, node.at, f"{_written(node)} is allowed in rules only")
-
-
-def _written(node: Embedded | Nested | Reference | Parametric | Guarded) -> str:
-    """Returns how a part begins that terminals cannot contain."""
-    match node:
-        case Embedded():
-            return "%json"
-        case Nested():
-            return "%lark"
-        case Reference(name, _):
-            return f"@{name}"
-        case Guarded():
-            return "%if"
-    return f"{node.name}::"
+    raise error_at(syntax.text, place_of(node), f"{beginning(node)} is allowed in rules only")
 
 
 def non_empty_part(expression: Expression) -> tuple[Expression | None, bool]:
@@ -133,17 +123,6 @@ def non_empty_part(expression: Expression) -> tuple[Expression | None, bool]:
     return (expression if has_text else None), is_nullable
 
 
-def inner_nodes(node: Node) -> Iterator[Node]:
-    """Yields a node and all nodes in it, from left to right."""
-    yield node
-    match node:
-        case Sequence(parts) | Choice(parts) | Both(parts, _):
-            for part in parts:
-                yield from inner_nodes(part)
-        case Repeat(part, _, _) | Alias(part, _) | Complement(part, _) | Guarded(part, _, _):
-            yield from inner_nodes(part)
-
-
 def check_defined(syntax: Syntax, symbol: Symbol) -> None:
     """Raises GrammarError if there is no such rule or terminal."""
     if symbol.name not in (syntax.terminals if symbol.is_terminal else syntax.rules):
@@ -151,16 +130,11 @@ def check_defined(syntax: Syntax, symbol: Symbol) -> None:
         raise error_at(syntax.text, symbol.at, f"the {kind} {symbol.name} is not defined")
 
 
-def _depth(node: Node, named: dict[str, int]) -> int:
-    """Returns the depth of the expression, without leaves; ``named``: the depth of the terminals that it uses."""
-    match node:
-        case Symbol(name, _):
-            return named.get(name, 1)
-        case Sequence(parts) | Choice(parts) | Both(parts, _):
-            return 1 + max((_depth(part, named) for part in parts), default=0)
-        case Repeat(part, _, _) | Alias(part, _) | Complement(part, _):
-            return 1 + _depth(part, named)
-    return 1
+def depth(node: Expression, named: Mapping[str, int]) -> int:
+    """Returns the levels of operators of an expression; ``named``: those of the symbols that it uses."""
+    if isinstance(node, Symbol):
+        return named.get(node.name, 1)
+    return 1 + max((depth(part, named) for part in parts_of(node)), default=0)
 
 
 def _in_order(syntax: Syntax) -> list[str]:
@@ -169,7 +143,7 @@ def _in_order(syntax: Syntax) -> list[str]:
     for name, definition in syntax.terminals.items():
         uses[name] = set()
         if isinstance(definition, Definition):
-            for symbol in inner_nodes(definition.body):
+            for symbol in inside(definition.body):
                 if isinstance(symbol, Symbol):
                     check_defined(syntax, symbol)
                     if symbol.is_terminal:

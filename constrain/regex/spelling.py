@@ -20,15 +20,15 @@ from constrain.language.tree import (
     ByteClass,
     CharClass,
     Complement,
-    Concatenation,
     Expression,
+    Inner,
     Intersection,
     Literal,
     LiteralSet,
     Multiple,
     Repetition,
     Substring,
-    Window,
+    with_parts,
 )
 from constrain.regex.anchors import union
 
@@ -75,22 +75,9 @@ class _Translation:
         return known[1]
 
     def made(self, node: Expression) -> Expression:
-        match node:
-            case Concatenation(parts) if parts:
-                return Concatenation(tuple(map(self.of, parts)))
-            case Alternation(parts) if parts:
-                return Alternation(tuple(map(self.of, parts)))
-            case Intersection(parts):
-                return Intersection(tuple(map(self.of, parts)))
-            case Complement(part):
-                return Intersection((self.anything, Complement(self.of(part))))
-            case Repetition(part, minimum, maximum):
-                return Repetition(self.of(part), minimum, maximum)
-            case Window(part, unit, minimum, maximum):
-                return Window(self.of(part), self.of(unit), minimum, maximum)
-            case Concatenation() | Alternation() | Multiple():
-                return node
-        return self.leaf(node)
+        if isinstance(node, Complement):
+            return Intersection((self.anything, with_parts(node, self.of)))
+        return with_parts(node, self.of) if isinstance(node, Inner | Multiple) else self.leaf(node)
 
 
 def _spelled_leaf(leaf: Expression) -> Expression:

@@ -24,16 +24,16 @@ from constrain.language.tree import (
     Alternation,
     ByteClass,
     CharClass,
-    Complement,
     Concatenation,
     Expression,
+    Inner,
     Intersection,
     Literal,
     LiteralSet,
     Ranges,
-    Repetition,
     Window,
     tree_bytes,
+    with_parts,
 )
 from constrain.regex import classes
 from constrain.regex.anchors import sequence, union
@@ -100,20 +100,10 @@ class AnySpelling:
                 return spelled_class(ranges)
             case ByteClass(ranges) if classes.difference(ranges, _ASCII) == ():
                 return spelled_class(classes.intersection(ranges, _WRITTEN_AS_IT_IS))
-            case Concatenation(parts):
-                return Concatenation(tuple(map(self.of, parts))) if parts else node
-            case Alternation(parts):
-                return Alternation(tuple(map(self.of, parts))) if parts else node
-            case Intersection(parts):
-                return Intersection(tuple(map(self.of, parts)))
-            case Complement(part):  # intersected with an expression of string contents
-                return Complement(self.of(part))
-            case Repetition(part, minimum, maximum):
-                return Repetition(self.of(part), minimum, maximum)
             case Window(part, unit, minimum, maximum) if unit == ANY_BYTE and maximum is not None:
                 return Intersection((self.of(part), _octets(minimum, maximum)))
-            case Window(part, unit, minimum, maximum):
-                return Window(self.of(part), self.of(unit), minimum, maximum)
+            case Inner():  # a complement is intersected with an expression of string contents
+                return with_parts(node, self.of)
         raise TypeError(f"{type(node).__name__} is no expression of the content of JSON strings")
 
     def _listed(self, texts: tuple[bytes, ...]) -> Expression:

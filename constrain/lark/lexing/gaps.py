@@ -30,11 +30,12 @@ from constrain.language.tree import (
     Literal,
     LiteralSet,
     Repetition,
+    each_node,
+    inside,
     tree_size,
 )
 from constrain.lark.reading.places import error_at, placed
-from constrain.lark.reading.syntax import Both, Choice, Definition, Repeat, Sequence, Substring, Symbol
-from constrain.lark.reading.syntax import Complement as Not
+from constrain.lark.reading.syntax import Both, Definition, Not, Substring, Symbol
 from constrain.lark.terminals import non_empty_part, terminal_expression
 from constrain.regex.anchors import repetition, sequence, union
 from constrain.regex.classes import normalize
@@ -42,7 +43,7 @@ from constrain.work import asked
 
 if TYPE_CHECKING:
     from constrain.language.tree import Ranges
-    from constrain.lark.reading.syntax import Node, Syntax
+    from constrain.lark.reading.syntax import Syntax
 
 MAX_KINDS_OF_IGNORED = 8
 """Sets of bytes that continue ignored lexemes; sequences are computed for each pair of sets. Beyond: LimitError."""
@@ -107,24 +108,18 @@ def _repeated(syntax: Syntax, wholes: list[tuple[int, Expression]]) -> list[Gap]
     return _sequences([Gap(union(expressions), onward) for onward, expressions in kinds.items()])
 
 
-def _refuse_unreadable(syntax: Syntax, node: Node) -> None:
+def _refuse_unreadable(syntax: Syntax, whole: Expression) -> None:
     """Raises GrammarError for parts of ignored text whose beginnings ``_beginnings`` cannot tell."""
-    match node:
-        case Both(_, at) | Not(_, at):
-            raise error_at(
-                syntax.text, at, "& and ~ are not allowed in ignored terminals; write a pattern without them"
-            )
-        case Substring(_, at):
-            raise error_at(
-                syntax.text, at, "%regex is not allowed in ignored terminals, only in rules and their terminals"
-            )
-        case Symbol(name, _) if isinstance(definition := syntax.terminals[name], Definition):
-            _refuse_unreadable(syntax, definition.body)
-        case Sequence(parts) | Choice(parts):
-            for part in parts:
-                _refuse_unreadable(syntax, part)
-        case Repeat(part, _, _):
-            _refuse_unreadable(syntax, part)
+    for node in inside(whole):
+        match node:
+            case Both(at=at) | Not(at=at):
+                message = "& and ~ are not allowed in ignored terminals; write a pattern without them"
+                raise error_at(syntax.text, at, message)
+            case Substring(at=at):
+                message = "%regex is not allowed in ignored terminals, only in rules and their terminals"
+                raise error_at(syntax.text, at, message)
+            case Symbol(name) if isinstance(definition := syntax.terminals[name], Definition):
+                _refuse_unreadable(syntax, definition.body)
 
 
 def after_gaps(expression: Expression, between: list[Gap]) -> Expression:
@@ -207,22 +202,12 @@ def _by_bytes_onward(expression: Expression, beginnings: Expression, wholes: lis
 def _edges(expression: Expression) -> set[int]:
     """Returns the borders of the byte classes in an expression made by ``_beginnings``."""
     found: set[int] = set()
-    seen: set[int] = set()
-    waiting = [expression]
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
+    for node in each_node(expression):
         match node:
             case Literal(text):
                 found.update(edge for byte in text for edge in (byte, byte + 1))
             case ByteClass(ranges):
                 found.update(edge for low, high in ranges for edge in (low, high + 1))
-            case Alternation(parts) | Concatenation(parts):
-                waiting.extend(parts)
-            case Repetition(part, _, _):
-                waiting.append(part)
     return found
 
 

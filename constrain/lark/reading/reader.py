@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from constrain.arguments import lone_surrogate
 from constrain.errors import GrammarError
 from constrain.language.special import token_set
+from constrain.language.tree import EMPTY_TEXT, Alternation, Concatenation, Expression, Repetition
 from constrain.lark.reading.calls import read_condition, read_value
 from constrain.lark.reading.failures import Words, first_place, parse
 from constrain.lark.reading.parser import parser
@@ -25,25 +26,22 @@ from constrain.lark.reading.settings import read_settings
 from constrain.lark.reading.syntax import (
     Alias,
     Both,
-    Choice,
-    Complement,
     Definition,
     Embedded,
     Guarded,
     Import,
-    Literal,
     Nested,
-    Node,
+    Not,
     Parametric,
+    Quoted,
     Range,
     Reference,
-    Repeat,
-    Sequence,
     Settings,
     Special,
     Substring,
     Symbol,
     Syntax,
+    beginning,
 )
 
 if TYPE_CHECKING:
@@ -192,16 +190,7 @@ class _Reader:
 
     def _shown(self, word: str) -> str:
         """Returns an unexpected token as messages show it; for a replacement name, the original text."""
-        match self.embedded.get(word):
-            case None:
-                return repr(word)
-            case Special(name, _):
-                return name
-            case Embedded():
-                return "%json"
-            case Nested():
-                return "%lark"
-        return "%regex"
+        return repr(word) if (node := self.embedded.get(word)) is None else beginning(node)
 
     # From Lark's tree to ours
 
@@ -281,7 +270,7 @@ class _Reader:
         self._check_new(str(name), name.start_pos)
         self.terminals[str(name)] = imported
 
-    def _node(self, tree: Any, depth: int) -> Node:
+    def _node(self, tree: Any, depth: int) -> Expression:
         if depth > 6 * MAX_NESTING:  # each pair of parentheses takes at most so many nodes
             self._refuse(tree, f"this is nested more than {MAX_NESTING} deep (MAX_NESTING)")
         children = tree.children
@@ -292,7 +281,7 @@ class _Reader:
                     return parts[0]
                 if tree.data == "both":
                     return self._both(tree, parts)
-                return Choice(parts) if tree.data == "choice" else Sequence(parts)
+                return Alternation(parts) if tree.data == "choice" else Concatenation(parts) if parts else EMPTY_TEXT
             case "alias" | "maybe" | "repeat" | "times" | "bounds" | "complement" | "guarded":
                 return self._around(tree, self._node(children[0], depth + 1), *children[1:])
             case "literal":
@@ -309,20 +298,20 @@ class _Reader:
         name = str(children[0])
         return self.embedded.get(name) or Symbol(name, children[0].start_pos)
 
-    def _both(self, tree: Any, parts: tuple[Node, ...]) -> Both:
-        if any(isinstance(part, Sequence) and not part.parts for part in parts):
+    def _both(self, tree: Any, parts: tuple[Expression, ...]) -> Both:
+        if EMPTY_TEXT in parts:
             self._refuse(tree, 'there is nothing on one side of &; write what both sides match, "" for the empty text')
         return Both(parts, first_place(tree))
 
-    def _around(self, tree: Any, part: Node, *others: Any) -> Node:
+    def _around(self, tree: Any, part: Expression, *others: Any) -> Expression:
         """Returns a node with one part, given the words of the tree behind the part."""
         match tree.data:
             case "alias":
                 return Alias(part, first_place(others[0]))
             case "maybe":
-                return Repeat(part, 0, 1)
+                return Repetition(part, 0, 1)
             case "repeat":
-                return Repeat(part, *_OPERATORS[str(others[0])])
+                return Repetition(part, *_OPERATORS[str(others[0])])
             case "times":
                 return self._counted(part, others[0], others[1] or others[0])
             case "bounds":
@@ -330,37 +319,37 @@ class _Reader:
             case "guarded":
                 return self._guarded(part, *others)
         assert tree.data == "complement", tree.data
-        return Complement(part, first_place(tree))
+        return Not(part, first_place(tree))
 
-    def _guarded(self, part: Node, directive: Any, condition: Any) -> Guarded:
+    def _guarded(self, part: Expression, directive: Any, condition: Any) -> Guarded:
         if condition is None:
             message = "%if is followed by a condition such as bit_clear(0) or lt([0:3], 5)"
             raise error_at(self.text, directive.start_pos, message)
         return Guarded(part, read_condition(self.text, condition), directive.start_pos)
 
-    def _bounds(self, tree: Any, part: Node, minimum: Any, comma: Any, maximum: Any) -> Repeat:
+    def _bounds(self, tree: Any, part: Expression, minimum: Any, comma: Any, maximum: Any) -> Repetition:
         """Returns ``part{m,n}``, whose counts may be missing: none below is 0, none above is no limit."""
         if minimum is None and maximum is None:
             self._refuse(tree, "there is no count in these braces; write {m,n}, {m,}, {,n} or {n}")
         if comma is None:
             return self._counted(part, minimum, minimum)
         if maximum is None:
-            return Repeat(part, self._count(minimum), None)
+            return Repetition(part, self._count(minimum), None)
         return self._counted(part, minimum, maximum)
 
-    def _counted(self, part: Node, minimum: Any, maximum: Any) -> Repeat:
+    def _counted(self, part: Expression, minimum: Any, maximum: Any) -> Repetition:
         least = 0 if minimum is None else self._count(minimum)
         if (most := self._count(maximum)) < least:
             raise error_at(self.text, maximum.start_pos, f"counts go up: {most} is less than {least}; exchange them")
-        return Repeat(part, least, most)
+        return Repetition(part, least, most)
 
     def _count(self, token: Any) -> int:
         if not 0 <= (count := int(token[:20])) <= MAX_COUNT:
             raise error_at(self.text, token.start_pos, f"a count is from 0 to {MAX_COUNT} (MAX_COUNT)")
         return count
 
-    def _literal(self, token: Any) -> Literal:
-        return Literal(str(token), token.start_pos)
+    def _literal(self, token: Any) -> Quoted:
+        return Quoted(str(token), token.start_pos)
 
     def _refuse(self, tree: Any, message: str) -> NoReturn:
         raise error_at(self.text, first_place(tree), message)

@@ -5,34 +5,24 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from constrain.language.tree import Expression, inside
 from constrain.lark.reading.places import error_at
 from constrain.lark.reading.strings import string_value
 from constrain.lark.reading.syntax import (
-    Alias,
-    Both,
-    Choice,
-    Complement,
-    Embedded,
     Given,
-    Guarded,
-    Literal,
-    Nested,
     Options,
+    OtherGrammar,
     Parametric,
-    Range,
-    Reference,
-    Repeat,
-    Sequence,
+    Quoted,
     Special,
-    Substring,
     Symbol,
+    Text,
+    beginning,
 )
 from constrain.suggestions import unknown_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from constrain.lark.reading.syntax import Node
 
 MAX_TOKENS_OF_A_RULE = 2**31 - 1
 """Tokens in the option ``max_tokens`` of a rule in a Lark grammar. Beyond: GrammarError."""
@@ -44,7 +34,7 @@ _NAMES = tuple(field.name for field in fields(Options))
 _OF_LEXEMES = ("lazy", "suffix", "stop", "temperature")
 
 
-def read_options(text: str, rule: str, tree: Any, body: Node, node: Callable[[Any], Node]) -> Options:
+def read_options(text: str, rule: str, tree: Any, body: Expression, node: Callable[[Any], Expression]) -> Options:
     """Returns the options of a rule in the grammar ``text``; ``node`` reads a value that is a part of a grammar.
 
     Raises GrammarError with the place of an option that is unknown, twice there or wrong, alone or for this body.
@@ -56,7 +46,7 @@ def read_options(text: str, rule: str, tree: Any, body: Node, node: Callable[[An
     options = Options(**reading.values)
     reading.check_together(options)
     for name in _OF_LEXEMES:
-        is_grammar = name == "temperature" and isinstance(body, Embedded | Nested | Reference)
+        is_grammar = name == "temperature" and isinstance(body, OtherGrammar)
         if name in reading.places and not is_grammar and (part := part_of_several(body)) is not None:
             message = f"the option {name} needs a rule of strings, patterns and terminals, without {part}"
             raise error_at(text, reading.places[name], message)
@@ -66,7 +56,7 @@ def read_options(text: str, rule: str, tree: Any, body: Node, node: Callable[[An
 class _Reading:
     """The options of one rule that are read so far, and their places."""
 
-    def __init__(self, text: str, rule: str, node: Callable[[Any], Node]) -> None:
+    def __init__(self, text: str, rule: str, node: Callable[[Any], Expression]) -> None:
         self.text = text
         self.rule = rule
         self.node = node
@@ -111,22 +101,21 @@ class _Reading:
 
     def _name(self, name: Any, value: Any) -> Given[str]:
         found = None if isinstance(value, str) else self.node(value)
-        if not isinstance(found, Literal) or not found.written.endswith('"'):
+        if not isinstance(found, Quoted) or not found.written.endswith('"'):
             self.refuse(name.start_pos, f'the option {name} needs a name in quotes: write {name}="name"')
         if not (given := string_value(self.text, found)):
             self.refuse(found.at, f"the name of the option {name} is empty")
         return Given(given, found.at)
 
-    def _suffix(self, name: Any, value: Any) -> Node:
+    def _suffix(self, name: Any, value: Any) -> Expression:
         return self._end(name, value)
 
-    def _stop(self, name: Any, value: Any) -> Node:
+    def _stop(self, name: Any, value: Any) -> Expression:
         return self._end(name, value)
 
-    def _end(self, name: Any, value: Any) -> Node:
+    def _end(self, name: Any, value: Any) -> Expression:
         found = None if isinstance(value, str) else self.node(value)
-        is_terminal = isinstance(found, Symbol) and found.is_terminal
-        if not is_terminal and not isinstance(found, Literal | Range | Substring):
+        if not isinstance(found, Text) or (isinstance(found, Symbol) and not found.is_terminal):
             self.refuse(name.start_pos, f"the option {name} needs a string, a pattern or the name of a terminal")
         assert found is not None
         return found
@@ -144,23 +133,14 @@ class _Reading:
         return Given(float(value), value.start_pos)  # type: ignore[attr-defined]
 
 
-def part_of_several(body: Node) -> str | None:
+def part_of_several(body: Expression) -> str | None:
     """Returns a part of a body that is no lexeme: a rule, a token or a grammar. None if the body is one lexeme."""
-    match body:
-        case Symbol(name, _) if not body.is_terminal:
-            return f"the rule {name}"
-        case Special(name, _):
-            return f"the special token {name}"
-        case Embedded():
-            return "%json"
-        case Nested():
-            return "%lark"
-        case Reference(name, _):
-            return f"@{name}"
-        case Parametric(name):
-            return f"the rule {name}"
-        case Sequence(parts) | Choice(parts) | Both(parts, _):
-            return next((found for each in parts if (found := part_of_several(each)) is not None), None)
-        case Repeat(each, _, _) | Complement(each, _) | Alias(each, _) | Guarded(each, _, _):
-            return part_of_several(each)
+    for node in inside(body):
+        match node:
+            case Symbol(is_terminal=False) | Parametric():
+                return f"the rule {node.name}"
+            case Special():
+                return f"the special token {node.name}"
+            case _ if isinstance(node, OtherGrammar):
+                return beginning(node)
     return None

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from constrain.lark.reading.places import error_at
 
 if TYPE_CHECKING:
-    from constrain.lark.reading.syntax import Literal
+    from constrain.lark.reading.syntax import Quoted
 
 _ESCAPE = re.compile(r"\\(?:([\\\"/])|([bnrtf])|x(..)|u([dD][89abAB]..)\\u([dD][c-fC-F]..)|u(.{4})|U(.{8}))", re.DOTALL)
 _CONTROL = {"b": "\b", "n": "\n", "r": "\r", "t": "\t", "f": "\f"}
 
 
-def string_value(text: str, literal: Literal) -> str:
+def string_value(text: str, literal: Quoted) -> str:
     """Returns the text between the quotes, with escapes resolved; before other characters, a backslash is itself."""
 
     def resolve(escape: re.Match[str]) -> str:

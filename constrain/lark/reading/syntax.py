@@ -1,9 +1,11 @@
-"""A grammar text as data; ``at`` is always the place in the text."""
+"""A grammar text as data: the nodes that ``language.tree`` lacks, and definitions; ``at`` is the place in the text."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
+
+from constrain.language.tree import Complement, Expression, Inner, Intersection, inside
 
 T = TypeVar("T")
 
@@ -17,7 +19,7 @@ class GrammarText(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(Expression):
     """A rule or terminal by its name."""
 
     name: str
@@ -30,7 +32,7 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class Quoted(Expression):
     """A string or pattern in its original form, with delimiters and flags."""
 
     written: str
@@ -38,11 +40,11 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class Range(Expression):
     """One character from ``first`` to ``last``, two strings."""
 
-    first: Literal
-    last: Literal
+    first: Quoted
+    last: Quoted
 
     @property
     def at(self) -> int:
@@ -50,50 +52,25 @@ class Range:
         return self.first.at
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    """``parts`` one after the other."""
-
-    parts: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Any one of ``parts``."""
-
-    parts: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Both:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Both(Intersection):
     """The texts that all ``parts`` match (``&``); in terminals only."""
 
-    parts: tuple[Node, ...]
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Complement:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Not(Complement):
     """The texts that ``part`` does not match (``~``); in terminals only."""
 
-    part: Node
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    """``part``, ``minimum`` to ``maximum`` times (``None``: without limit)."""
-
-    part: Node
-    minimum: int
-    maximum: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Alias:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Alias(Inner):
     """``part`` with a name for Lark's tree, which does not affect texts."""
 
-    part: Node
+    part: Expression
     at: int
 
 
@@ -115,7 +92,7 @@ NUMBER, SELF = "number", "_"
 
 
 @dataclass(frozen=True, slots=True)
-class Parametric:
+class Parametric(Expression):
     """A parametric rule by its name, and the value with which it is read (``rule::set_bit(0)``)."""
 
     name: str
@@ -123,17 +100,17 @@ class Parametric:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Guarded:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Guarded(Inner):
     """``part``, if the value of the rule around it meets a condition (``%if``)."""
 
-    part: Node
+    part: Expression
     condition: Call
     at: int
 
 
 @dataclass(frozen=True, slots=True)
-class Nested:
+class Nested(Expression):
     """The texts of a whole grammar inside another one (``%lark``)."""
 
     syntax: Syntax
@@ -141,7 +118,7 @@ class Nested:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Expression):
     """The texts of another grammar, by its name without the ``@``."""
 
     name: str
@@ -149,7 +126,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class Embedded(Expression):
     """The JSON texts of the values of a JSON Schema, given as JSON text."""
 
     schema: str
@@ -157,7 +134,7 @@ class Embedded:
 
 
 @dataclass(frozen=True, slots=True)
-class Substring:
+class Substring(Expression):
     """Parts of a text, or numbers, given as the JSON text after ``%regex``."""
 
     given: str
@@ -165,31 +142,32 @@ class Substring:
 
 
 @dataclass(frozen=True, slots=True)
-class Special:
+class Special(Expression):
     """One token out of those that ``name`` stands for (see ``language.special.token_set``)."""
 
     name: str
     at: int
 
 
-Node = (
-    Symbol
-    | Parametric
-    | Literal
-    | Range
-    | Sequence
-    | Choice
-    | Both
-    | Complement
-    | Repeat
-    | Alias
-    | Guarded
-    | Embedded
-    | Nested
-    | Reference
-    | Substring
-    | Special
-)
+Text: TypeAlias = Symbol | Quoted | Range | Substring
+"""What may be one lexeme; of symbols, those of terminals."""
+
+OtherGrammar: TypeAlias = Embedded | Nested | Reference
+"""What reads the texts of another grammar."""
+
+_DIRECTIVES: dict[type[Expression], str] = {Embedded: "%json", Nested: "%lark", Substring: "%regex", Guarded: "%if"}
+
+
+def beginning(node: Expression) -> str:
+    """Returns the first word of a node that is no text, for messages."""
+    match node:
+        case Special(name):
+            return name
+        case Reference(name):
+            return f"@{name}"
+        case Parametric(name):
+            return f"{name}::"
+    return _DIRECTIVES[type(node)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +193,8 @@ class Options:
     """
 
     lazy: int | None = None
-    suffix: Literal | Range | Substring | Symbol | None = None
-    stop: Literal | Range | Substring | Symbol | None = None
+    suffix: Text | None = None
+    stop: Text | None = None
     stop_capture: Given[str] | None = None
     capture: Given[str] | None = None
     max_tokens: Given[int] | None = None
@@ -233,7 +211,7 @@ class Definition:
     A parametric rule has a value, a 64-bit number.
     """
 
-    body: Node
+    body: Expression
     at: int
     parametric: bool = False
     options: Options = NO_OPTIONS
@@ -275,15 +253,6 @@ class Syntax:
     at: int = 0
 
 
-def place_of(node: Node) -> int:
+def place_of(node: Expression) -> int:
     """Returns the place of the first word of a node; that of the text's beginning for an empty sequence."""
-    waiting: list[Node] = [node]
-    while waiting:
-        match waiting.pop():
-            case Sequence(parts) | Choice(parts):
-                waiting.extend(reversed(parts))
-            case Repeat(part, _, _):
-                waiting.append(part)
-            case other:
-                return other.at
-    return 0
+    return next((each.at for each in inside(node) if hasattr(each, "at")), 0)
