@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from constrain.errors import LimitError
+from constrain.language.tree import EMPTY_TEXT, Alternation, Concatenation, Expression, Inner, Repetition
 from constrain.regex import classes
 from constrain.regex.parsing.groups import read_group
 from constrain.regex.parsing.parser import Parser
@@ -69,40 +70,29 @@ def named_groups(pattern: str, dialect: Dialect, text: str) -> list[Group]:
 # Trees ---------------------------------------------------------------------------------------------------------------
 
 
-class _Chars(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Chars(Expression):
     ranges: Ranges
 
 
-class _Edge(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Edge(Expression):
     kind: str  # start, end, line start, line end, last line, word, no word
     ranges: Ranges = ()
 
 
-class _Sequence(NamedTuple):
-    parts: tuple[_Node, ...]
+class _Lazy(Repetition):
+    __slots__ = ()
 
 
-class _Choice(NamedTuple):
-    parts: tuple[_Node, ...]
-
-
-class _Repeat(NamedTuple):
-    part: _Node
-    minimum: int
-    maximum: int | None
-    is_lazy: bool
-
-
-class _Named(NamedTuple):
-    part: _Node
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Named(Inner):
+    part: Expression
     name: str
 
 
-_Node = _Chars | _Edge | _Sequence | _Choice | _Repeat | _Named
-
-
 class _Parsed(NamedTuple):
-    tree: _Node
+    tree: Expression
     names: frozenset[str]
 
 
@@ -163,7 +153,8 @@ class _TreeParser(Parser):
             scanner.skip_white_space()
         is_lazy = scanner.text.startswith("?", scanner.position)
         scanner.position += is_lazy
-        self.items.append(_Repeat(self.items.pop(), minimum, maximum, is_lazy != scanner.flags.lazy))
+        kind = Repetition if is_lazy == scanner.flags.lazy else _Lazy
+        self.items.append(kind(self.items.pop(), minimum, maximum))
 
     def _open(self) -> None:
         scanner, known = self.scanner, set(self.scanner.names)
@@ -187,8 +178,8 @@ class _TreeParser(Parser):
         """Does nothing: the pattern has been read before."""
 
     def _finish(self) -> Any:
-        sequences = [_Sequence(tuple(items)) for items in (*self.alternatives, self.items)]
-        return sequences[0] if len(sequences) == 1 else _Choice(tuple(sequences))
+        sequences = [Concatenation(tuple(items)) for items in (*self.alternatives, self.items)]
+        return sequences[0] if len(sequences) == 1 else Alternation(tuple(sequences))
 
 
 @remembered(64, 1 << 20, lambda pattern, _: 1_000 + 200 * len(pattern))
@@ -197,7 +188,7 @@ def _parsed(pattern: str, dialect: Dialect) -> _Parsed:
     try:
         tree = parser.parse()
     except _Unsupported:
-        return _Parsed(_Sequence(()), frozenset())
+        return _Parsed(EMPTY_TEXT, frozenset())
     return _Parsed(tree, frozenset(parser.scanner.names))
 
 
@@ -220,7 +211,7 @@ class _State:
 class _Automaton:
     """The states of a pattern, made from its end to its beginning; state 0 is the end."""
 
-    def __init__(self, tree: _Node) -> None:
+    def __init__(self, tree: Expression) -> None:
         self.states = [_State([])]
         self.start = self.add(tree, 0)
 
@@ -230,30 +221,30 @@ class _Automaton:
         self.states.append(state)
         return len(self.states) - 1
 
-    def add(self, node: _Node, after: int) -> int:
+    def add(self, node: Expression, after: int) -> int:
         """Adds the states of a node in front of a state, and returns the first."""
         match node:
             case _Chars(ranges):
                 return self.state(_State([after], chars=ranges))
             case _Edge():
                 return self.state(_State([after], edge=node))
-            case _Sequence(parts):
+            case Concatenation(parts):
                 for part in reversed(parts):
                     after = self.add(part, after)
                 return after
-            case _Choice(parts):
+            case Alternation(parts):
                 return self.state(_State([self.add(part, after) for part in parts]))
             case _Named(part, name):
                 end = self.state(_State([after], mark=""))
                 return self.state(_State([self.add(part, end)], mark=name))
-            case _Repeat():
-                return self.repeat(node, after)
+        assert isinstance(node, Repetition), node
+        return self.repeat(node, after)
 
-    def repeat(self, node: _Repeat, after: int) -> int:
+    def repeat(self, node: Repetition, after: int) -> int:
         """Adds the copies of a repeated node, optional ones last."""
 
         def preferred(inside: int) -> list[int]:
-            return [after, inside] if node.is_lazy else [inside, after]
+            return [after, inside] if isinstance(node, _Lazy) else [inside, after]
 
         first = after
         if node.maximum is None:
