@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from constrain.exporting.nodes import Name, Token, repeat
 from constrain.language.grammar import EPSILON
 from constrain.language.special import terminal_special
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    from constrain.exporting.nodes import Node
     from constrain.language.grammar import Action, Condition, Grammar, Rule
+    from constrain.language.tree import Expression
+
+_State = TypeVar("_State", bound=Hashable)
 
 
 class Arc(NamedTuple):
     """An edge of a rule: it reads a node, or nothing; the rest is that of ``language.grammar.Edge``."""
 
     source: int
-    label: Node | None
+    label: Expression | None
     target: int
     conditions: tuple[Condition, ...] = ()
     actions: tuple[tuple[Action, int], ...] = ()
@@ -67,7 +70,7 @@ class Automaton:
         self.accepting &= useful
 
 
-def reached(onward: dict[int, set[int]], starts: Iterable[int]) -> set[int]:
+def reached(onward: Mapping[_State, set[_State]], starts: Iterable[_State]) -> set[_State]:
     """Returns all states that edges lead to from some states, these included."""
     found = set(starts)
     waiting = list(found)
@@ -82,20 +85,20 @@ def rule_automaton(rule: Rule, grammar: Grammar) -> Automaton:
     """Returns the automaton of a rule; it names terminals ``("terminal", index)`` and rules ``("rule", index)``."""
     arcs = []
     for edge in rule.edges:
-        label: Node | None = None
+        label: Expression | None = None
         if edge.symbol is not EPSILON:
             label = Name(("rule", ~edge.symbol)) if edge.symbol < 0 else terminal_label(grammar, edge.symbol)
         arcs.append(Arc(edge.source, label, edge.target, edge.conditions, edge.actions, edge.excluding, edge.distinct))
     return Automaton(rule.name, arcs, set(rule.accepting), rule.slots)
 
 
-def terminal_label(grammar: Grammar, index: int) -> Node:
+def terminal_label(grammar: Grammar, index: int) -> Expression:
     """Returns the node that reads a terminal."""
     special = terminal_special(grammar.terminals[index])
     return Name(("terminal", index)) if special is None else Token(special)
 
 
-def counted(part: Node, minimum: int, maximum: int | None) -> list[Node | None]:
+def counted(part: Expression, minimum: int, maximum: int | None) -> list[Expression | None]:
     """Returns the labels of the edges that together read a part so many times; the part has no empty text."""
     if maximum == 0:
         return [None]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.exporting.nodes import Class, Text, joined
+from constrain.exporting.nodes import Text
+from constrain.language.tree import CharClass
+from constrain.regex.classes import normalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from constrain.exporting.nodes import Node
-    from constrain.language.tree import Ranges
+    from constrain.language.tree import Expression, Ranges
 
 _ASCII_END = 0x80
 _MARKS = 0xFE
@@ -32,7 +33,7 @@ class ByteArc(NamedTuple):
     """An edge of an automaton: it reads a byte out of ``label``, or a node, or nothing."""
 
     source: int
-    label: Ranges | Node | None
+    label: Ranges | Expression | None
     target: int
 
 
@@ -40,7 +41,7 @@ class CharacterArc(NamedTuple):
     """An edge of an automaton over characters."""
 
     source: int
-    label: Node | None
+    label: Expression | None
     target: int
 
 
@@ -86,7 +87,7 @@ class _Merging:
                     codes.setdefault(arc.target, []).append((low, min(high, _ASCII_END - 1)))
                 if high >= _ASCII_END:
                     self._add_longer(max(low, _ASCII_END), min(high, _MARKS - 1), arc.target, codes)
-        return found + [CharacterArc(source, _node(joined(ranges)), target) for target, ranges in codes.items()]
+        return found + [CharacterArc(source, _node(normalize(ranges)), target) for target, ranges in codes.items()]
 
     def _add_longer(self, low: int, high: int, after: int, codes: dict[int, list[tuple[int, int]]]) -> None:
         """Adds the characters that begin with one of these bytes and lead on from the state ``after`` it."""
@@ -121,13 +122,13 @@ class _Merging:
                 ends = [(((0, 0),), arc.target)] if more == 1 else self._tail(arc.target, more - 1)
                 for tail, target in ends:
                     found.setdefault(target, []).extend(_codes((low - 0x80, high - 0x80), tail, 64 ** (more - 1)))
-        self._tails[key] = [(joined(ranges), target) for target, ranges in found.items()]
+        self._tails[key] = [(normalize(ranges), target) for target, ranges in found.items()]
         return self._tails[key]
 
 
-def _node(ranges: Ranges) -> Node:
+def _node(ranges: Ranges) -> Expression:
     low, high = ranges[0]
-    return Text(chr(low)) if low == high and len(ranges) == 1 else Class(ranges)
+    return Text(chr(low)) if low == high and len(ranges) == 1 else CharClass(ranges)
 
 
 def _codes(digits: tuple[int, int], tail: Ranges, width: int) -> Ranges:
@@ -135,7 +136,7 @@ def _codes(digits: tuple[int, int], tail: Ranges, width: int) -> Ranges:
     low, high = digits
     if tail == ((0, width - 1),):
         return ((low * width, (high + 1) * width - 1),)
-    return joined((digit * width + a, digit * width + b) for digit, (a, b) in product(range(low, high + 1), tail))
+    return normalize((digit * width + a, digit * width + b) for digit, (a, b) in product(range(low, high + 1), tail))
 
 
 def _is_no_character(pair: tuple[int, int], least: int) -> bool:

@@ -23,7 +23,6 @@ from constrain.work import asked
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from constrain.exporting.nodes import Node
     from constrain.language.grammar import Condition, Grammar, Terminal
     from constrain.language.tree import Expression
 
@@ -112,7 +111,7 @@ class _Writing:
             self._waiting.append(key)
         return self._numbers[key]
 
-    def _read(self, arc: Arc, memory: Memory) -> Iterator[tuple[Node | None, Memory]]:
+    def _read(self, arc: Arc, memory: Memory) -> Iterator[tuple[Expression | None, Memory]]:
         """Yields what an edge reads, and the memory after it, for each way to tell the texts apart."""
         after = list(memory)
         remembering = []
@@ -140,7 +139,7 @@ class _Writing:
 
     def _ways(
         self, arc: Arc, excluded: set[Read], *, by_value: bool, listed: bool
-    ) -> Iterator[tuple[Node | None, Read]]:
+    ) -> Iterator[tuple[Expression | None, Read]]:
         """Yields the nodes that an edge reads without what is excluded; one for each text if they are ``listed``."""
         assert isinstance(arc.label, Name)
         kind, index = arc.label.key

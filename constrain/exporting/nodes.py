@@ -1,146 +1,132 @@
-"""Regular expressions over characters and names: what grammars are made of while they are exported."""
+"""Expressions over characters and names: what grammars are made of while they are exported.
+
+Their inner nodes are those of ``language.tree``, but compare by content: the same part is written once.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from constrain.language.tree import (
+    Alternation,
+    CharClass,
+    Complement,
+    Concatenation,
+    Expression,
+    Inner,
+    Intersection,
+    Repetition,
+    inside,
+    nullable,
+    parts_of,
+    with_parts,
+)
+from constrain.regex.classes import normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from constrain.language.tree import Ranges
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(Expression):
     """Exactly these characters, of which there is at least one."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Class:
-    """One character out of ``ranges`` of code points."""
-
-    ranges: Ranges
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Expression):
     """The special token of a name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class Name(Expression):
     """A definition, by its key."""
 
     key: Key
 
 
-class _Measured:
-    """A node with parts: its numbers of leaves and levels and its hash are computed once, as nodes become large."""
+class _ByContent(Inner):
+    """A node whose numbers of leaves and levels and hash are computed once, as nodes become large."""
 
-    __slots__ = ("_hash", "leaves", "levels")
-    leaves: int
-    levels: int
-    _hash: int
+    __slots__ = ()
+    measures: tuple[int, int, int]
 
-    def _measure(self, parts: tuple[Node, ...]) -> None:
-        object.__setattr__(self, "leaves", sum(map(size, parts)))
-        object.__setattr__(self, "levels", 1 + max(map(depth, parts), default=0))
-        object.__setattr__(self, "_hash", hash((type(self).__name__, parts)))
+    def __init__(self, *fields: Any) -> None:
+        super().__init__(*fields)
+        parts = parts_of(self)
+        leaves, levels = sum(map(size, parts)), 1 + max(map(depth, parts), default=0)
+        object.__setattr__(self, "measures", (leaves, levels, hash((type(self), fields))))
+
+    def __eq__(self, other: object) -> bool:
+        """Returns whether the other node has the same content."""
+        if type(self) is not type(other) or self.measures != other.measures:  # type: ignore[attr-defined]
+            return False
+        return all(getattr(self, name) == getattr(other, name) for name in self.__match_args__)
+
+    def __hash__(self) -> int:
+        """Returns the hash of the content."""
+        return self.measures[2]
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence(_Measured):
+class Sequence(_ByContent, Concatenation):
     """All ``parts``, one after the other; without parts, the empty text."""
 
-    parts: tuple[Node, ...]
-
-    def __post_init__(self) -> None:
-        self._measure(self.parts)
-
-    def __hash__(self) -> int:
-        return self._hash
+    __slots__ = ("measures",)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice(_Measured):
+class Choice(_ByContent, Alternation):
     """One of the ``parts``; without parts, no text at all."""
 
-    parts: tuple[Node, ...]
-
-    def __post_init__(self) -> None:
-        self._measure(self.parts)
-
-    def __hash__(self) -> int:
-        return self._hash
+    __slots__ = ("measures",)
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(_ByContent, Repetition):
     """``part``, ``minimum`` to ``maximum`` times (``None``: without limit)."""
 
-    part: Node
-    minimum: int
-    maximum: int | None
+    __slots__ = ("measures",)
 
 
-@dataclass(frozen=True, slots=True)
-class And:
+class And(_ByContent, Intersection):
     """The texts of all ``parts``."""
 
-    parts: tuple[Node, ...]
+    __slots__ = ("measures",)
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(_ByContent, Complement):
     """All texts but those of ``part``."""
 
-    part: Node
+    __slots__ = ("measures",)
 
-
-Node: TypeAlias = "Text | Class | Token | Name | Sequence | Choice | Repeat | And | Not"
 
 Key: TypeAlias = "tuple[str, int]"
 """What a name stands for: its kind, and its number among these."""
 
 
-def size(node: Node) -> int:
+def size(node: Expression) -> int:
     """Returns the number of leaves."""
-    match node:
-        case Sequence() | Choice():
-            return node.leaves
-        case And(parts):
-            return sum(map(size, parts))
-        case Repeat(part, _, _) | Not(part):
-            return size(part)
-        case Text(text):
-            return 1 + len(text) // 20
-    return 1
+    if isinstance(node, _ByContent):
+        return node.measures[0]
+    return 1 + len(node.text) // 20 if isinstance(node, Text) else 1
 
 
-def depth(node: Node) -> int:
+def depth(node: Expression) -> int:
     """Returns the levels of operators."""
-    match node:
-        case Sequence() | Choice():
-            return node.levels
-        case And(parts):
-            return 1 + max(map(depth, parts))
-        case Repeat(part, _, _) | Not(part):
-            return 1 + depth(part)
-    return 0
+    return node.measures[1] if isinstance(node, _ByContent) else 0
 
 
 EMPTY = Sequence(())
 NOTHING = Choice(())
 
 
-def sequence(*parts: Node) -> Node:
+def sequence(*parts: Expression) -> Expression:
     """Returns parts in a row. Neighbouring texts become one, and neighbouring repetitions of a part, too."""
-    found: list[Node] = []
+    found: list[Expression] = []
     if NOTHING in parts:
         return NOTHING
     for part in parts:
@@ -153,24 +139,24 @@ def sequence(*parts: Node) -> Node:
     return found[0] if len(found) == 1 else Sequence(tuple(found))
 
 
-def _together(left: Node, right: Node) -> Node | None:
+def _together(left: Expression, right: Expression) -> Expression | None:
     """Returns two neighbours as one node; None if they are not alike."""
     if isinstance(left, Text) and isinstance(right, Text):
         return Text(left.text + right.text)
     part, least, most = _counts(left)
     other, more, at_most = _counts(right)
-    if part != other or (left is part and right is other and not isinstance(part, Class)):
+    if part != other or (left is part and right is other and not isinstance(part, CharClass)):
         return None
     return Repeat(part, least + more, None if most is None or at_most is None else most + at_most)
 
 
-def _counts(node: Node) -> tuple[Node, int, int | None]:
+def _counts(node: Expression) -> tuple[Expression, int, int | None]:
     return (node.part, node.minimum, node.maximum) if isinstance(node, Repeat) else (node, 1, 1)
 
 
-def choice(parts: Iterable[Node]) -> Node:
+def choice(parts: Iterable[Expression]) -> Expression:
     """Returns one of the parts; an empty text among them becomes ``?``, and classes become one class."""
-    found: dict[Node, None] = {}
+    found: dict[Expression, None] = {}
     optional = False
     for part in parts:
         for each in part.parts if isinstance(part, Choice) else (part,):
@@ -187,37 +173,25 @@ def choice(parts: Iterable[Node]) -> Node:
     return repeat(made, 0, 1) if optional else made
 
 
-def _with_one_class(parts: Iterable[Node]) -> Iterator[Node]:
+def _with_one_class(parts: Iterable[Expression]) -> Iterator[Expression]:
     """Yields the parts; those of one character become one class, at the place of the first."""
-    listed = list(parts)
-    single = [part for part in listed if isinstance(part, Class) or (isinstance(part, Text) and len(part.text) == 1)]
-    if len(single) < 2:
-        yield from listed
-        return
-    ranges = [pair for part in single for pair in _ranges(part)]
-    for part in listed:
-        if part is single[0]:
-            yield Class(joined(ranges))
-        elif not any(part is each for each in single):
+    known = [(part, _character(part)) for part in parts]
+    single = [ranges for _, ranges in known if ranges is not None]
+    for part, ranges in known:
+        if ranges is None or len(single) == 1:
             yield part
+        elif ranges is single[0]:
+            yield CharClass(normalize(pair for each in single for pair in each))
 
 
-def _ranges(part: Node) -> Ranges:
-    return part.ranges if isinstance(part, Class) else ((ord(part.text), ord(part.text)),)  # type: ignore[union-attr]
+def _character(node: Expression) -> Ranges | None:
+    """Returns the texts of a node that reads one character; None for other nodes."""
+    if isinstance(node, Text):
+        return ((ord(node.text), ord(node.text)),) if len(node.text) == 1 else None
+    return node.ranges if isinstance(node, CharClass) else None
 
 
-def joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Returns ranges in order, without overlaps and gaps of nothing."""
-    found: list[tuple[int, int]] = []
-    for low, high in sorted(ranges):
-        if found and low <= found[-1][1] + 1:
-            found[-1] = found[-1][0], max(found[-1][1], high)
-        else:
-            found.append((low, high))
-    return tuple(found)
-
-
-def repeat(part: Node, minimum: int, maximum: int | None) -> Node:
+def repeat(part: Expression, minimum: int, maximum: int | None) -> Expression:
     """Returns a repetition; the part of an unlimited one must not match the empty text (see ``without_empty``)."""
     if part == EMPTY or maximum == 0 or (part == NOTHING and minimum == 0):
         return EMPTY
@@ -233,23 +207,21 @@ def repeat(part: Node, minimum: int, maximum: int | None) -> Node:
     return Repeat(part, minimum, maximum)
 
 
-def is_nullable(node: Node) -> bool:
-    """Returns whether a node matches the empty text; definitions behind names do not match it."""
+def rebuilt(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """Returns a node with other nodes directly inside it."""
     match node:
-        case Sequence(parts) | And(parts):
-            return all(map(is_nullable, parts))
+        case Sequence(parts):
+            return sequence(*map(change, parts))
         case Choice(parts):
-            return any(map(is_nullable, parts))
-        case Repeat(part, minimum, _):
-            return minimum == 0 or is_nullable(part)
-        case Not(part):
-            return not is_nullable(part)
-    return False
+            return choice(map(change, parts))
+        case Repeat(part, minimum, maximum):
+            return repeat(change(part), minimum, maximum)
+    return with_parts(node, change)
 
 
-def without_empty(node: Node) -> Node | None:
+def without_empty(node: Expression) -> Expression | None:
     """Returns the nonempty texts of a node without ``And`` and ``Not``; None if there are none."""
-    if not is_nullable(node):
+    if not nullable(node):
         return node
     match node:
         case Sequence(parts):
@@ -267,13 +239,6 @@ def without_empty(node: Node) -> Node | None:
     raise AssertionError(node)
 
 
-def names_in(node: Node) -> Iterator[Key]:
+def names_in(node: Expression) -> Iterator[Key]:
     """Yields the keys of the names in a node, as often as they stand there."""
-    match node:
-        case Sequence(parts) | Choice(parts) | And(parts):
-            for part in parts:
-                yield from names_in(part)
-        case Repeat(part, _, _) | Not(part):
-            yield from names_in(part)
-        case Name(key):
-            yield key
+    return (each.key for each in inside(node) if isinstance(each, Name))

@@ -7,28 +7,16 @@ from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
 from constrain.exporting.characters import NotCharactersError
-from constrain.exporting.nodes import (
-    And,
-    Choice,
-    Class,
-    Name,
-    Not,
-    Repeat,
-    Sequence,
-    Text,
-    choice,
-    names_in,
-    repeat,
-    sequence,
-    size,
-)
+from constrain.exporting.nodes import Name, Text, names_in, rebuilt, size
 from constrain.exporting.notations.names import hint_of_rule, hint_of_terminal
 from constrain.exporting.reduction import Graph, as_rules
 from constrain.exporting.terminals import Terminals
+from constrain.language.tree import CharClass
 
 if TYPE_CHECKING:
     from constrain.exporting.draft import Draft
-    from constrain.exporting.nodes import Key, Node
+    from constrain.exporting.nodes import Key
+    from constrain.language.tree import Expression
 
 _SMALL = 3
 """Leaves of a definition that is written in the place of its name, however often it is needed."""
@@ -49,7 +37,7 @@ class Plan:
     """
 
     start: Key
-    nodes: dict[Key, Node] = field(default_factory=dict)
+    nodes: dict[Key, Expression] = field(default_factory=dict)
     hints: dict[Key, str] = field(default_factory=dict)
     nullable: bool = False
 
@@ -88,7 +76,7 @@ class Planning:
             self.plan.nodes["character", number] = node
             self.plan.hints["character", number] = "char"
 
-    def terminal(self, index: int) -> Node:
+    def terminal(self, index: int) -> Expression:
         """Returns what a terminal reads. Raises LimitError and ExportError with its place."""
         terminal = self._draft.terminals[index]
         where = f" (in the terminal {terminal.name})"
@@ -127,7 +115,7 @@ class Planning:
             self.plan.nodes[name.key] = node
             self.plan.hints[name.key] = f"{hint} {self._begins_with(node)}"
 
-    def _begins_with(self, node: Node) -> str:
+    def _begins_with(self, node: Expression) -> str:
         """Returns the property with which a rest of an object begins; "rest" for other rests."""
         for key in names_in(node):
             name = self._draft.terminals[key[1]].name if key[0] == "terminal" else ""
@@ -161,10 +149,10 @@ class _Inlining:
         self._plan = plan
         self._kept = kept
         self._uses = uses
-        self._done: dict[Key, Node] = {}
+        self._done: dict[Key, Expression] = {}
         self._open: set[Key] = set()
 
-    def of(self, key: Key) -> Node:
+    def of(self, key: Key) -> Expression:
         """Returns a definition in which short others are written out."""
         if key not in self._done:
             self._open.add(key)
@@ -172,23 +160,12 @@ class _Inlining:
             self._open.discard(key)
         return self._done[key]
 
-    def _written(self, node: Node) -> Node:
-        match node:
-            case Sequence(parts):
-                return sequence(*map(self._written, parts))
-            case Choice(parts):
-                return choice(map(self._written, parts))
-            case And(parts):
-                return And(tuple(map(self._written, parts)))
-            case Not(part):
-                return Not(self._written(part))
-            case Repeat(part, minimum, maximum):
-                return repeat(self._written(part), minimum, maximum)
-            case Name(key) if key != self._plan.start and key not in self._open:
-                return self._in_place(key, node)
-        return node
+    def _written(self, node: Expression) -> Expression:
+        if isinstance(node, Name) and node.key != self._plan.start and node.key not in self._open:
+            return self._in_place(node.key, node)
+        return rebuilt(node, self._written)
 
-    def _in_place(self, key: Key, name: Name) -> Node:
+    def _in_place(self, key: Key, name: Name) -> Expression:
         """Returns the definition of a name, if it is short, or else the name."""
         kind = key[0]
         length = size(self._plan.nodes[key])
@@ -201,4 +178,4 @@ class _Inlining:
         node = self.of(key)
         if key in names_in(node) or (kind in ("rule", "state") and size(node) > _SMALL):
             return name
-        return node if size(node) <= _SMALL_ONCE or isinstance(node, (Text, Class)) else name
+        return node if size(node) <= _SMALL_ONCE or isinstance(node, (Text, CharClass)) else name

@@ -9,7 +9,7 @@ from constrain.exporting.arcs import Arc, Automaton, reached
 from constrain.exporting.nodes import Name, names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
     from constrain.exporting.nodes import Key
 
@@ -24,11 +24,13 @@ def drop_empty_texts(rules: Automata) -> set[Key]:
 
     Returns the rules that had it.
     """
-    nullable = _nullable(rules)
+
+    def is_nullable(arc: Arc, known: set[Key]) -> bool:
+        return arc.label is None or (isinstance(arc.label, Name) and arc.label.key in known)
+
+    nullable = _least(rules, is_nullable)
     for key, rule in rules.items():
-        skipped = [
-            arc._replace(label=None) for arc in rule.arcs if isinstance(arc.label, Name) and arc.label.key in nullable
-        ]
+        skipped = [arc._replace(label=None) for arc in rule.arcs if arc.label and is_nullable(arc, nullable)]
         rule.arcs += [arc for arc in skipped if arc.source != arc.target]
         if key in nullable:
             _drop_empty_text(rule)
@@ -36,21 +38,24 @@ def drop_empty_texts(rules: Automata) -> set[Key]:
     return nullable
 
 
-def _nullable(rules: Automata) -> set[Key]:
+def _least(rules: Automata, passes: Callable[[Arc, set[Key]], bool]) -> set[Key]:
+    """Returns the rules that may end by such edges, which are told the rules found so far."""
     found: set[Key] = set()
-    while True:
-        new = {key for key, rule in rules.items() if key not in found and _may_be_empty(rule, found)}
-        if not new:
-            return found
+
+    def ends(rule: Automaton) -> bool:
+        return not _start(rule, lambda arc: passes(arc, found)).isdisjoint(rule.accepting)
+
+    while new := {key for key, rule in rules.items() if key not in found and ends(rule)}:
         found |= new
+    return found
 
 
-def _may_be_empty(rule: Automaton, nullable: set[Key]) -> bool:
+def _start(rule: Automaton, passes: Callable[[Arc], bool] = lambda arc: arc.label is None) -> set[int]:
+    """Returns the states that such edges lead to from the first one; by default, edges that read nothing."""
     onward: dict[int, set[int]] = {}
-    for arc in rule.arcs:
-        if arc.label is None or (isinstance(arc.label, Name) and arc.label.key in nullable):
-            onward.setdefault(arc.source, set()).add(arc.target)
-    return not reached(onward, {0}).isdisjoint(rule.accepting)
+    for arc in filter(passes, rule.arcs):
+        onward.setdefault(arc.source, set()).add(arc.target)
+    return reached(onward, {0})
 
 
 def _drop_empty_text(rule: Automaton) -> None:
@@ -67,27 +72,14 @@ def _drop_empty_text(rule: Automaton) -> None:
 
 def _drop_rules_without_texts(rules: Automata) -> None:
     """Drops the edges that read a rule without any text; the rules themselves stay, without edges."""
-    full: set[Key] = set()
-    while True:
-        new = {key for key, rule in rules.items() if key not in full and _can_end(rule, rules, full)}
-        if not new:
-            break
-        full |= new
+
+    def has_text(arc: Arc, full: set[Key]) -> bool:
+        return arc.label is None or all(key in full or key not in rules for key in names_in(arc.label))
+
+    full = _least(rules, has_text)
     for rule in rules.values():
-        rule.arcs = [
-            arc
-            for arc in rule.arcs
-            if arc.label is None or all(key in full or key not in rules for key in names_in(arc.label))
-        ]
+        rule.arcs = [arc for arc in rule.arcs if has_text(arc, full)]
         rule.trim()
-
-
-def _can_end(rule: Automaton, rules: Automata, full: set[Key]) -> bool:
-    onward: dict[int, set[int]] = {}
-    for arc in rule.arcs:
-        if arc.label is None or all(key in full or key not in rules for key in names_in(arc.label)):
-            onward.setdefault(arc.source, set()).add(arc.target)
-    return not reached(onward, {0}).isdisjoint(rule.accepting)
 
 
 def drop_left_recursion(rules: Automata) -> None:
@@ -108,7 +100,7 @@ def drop_left_recursion(rules: Automata) -> None:
 
 def _left_recursive_groups(rules: Automata) -> list[list[Key]]:
     begins: dict[Key, set[Key]] = {key: _beginnings(rule) & rules.keys() for key, rule in rules.items()}
-    reach = {key: _reached_keys(begins, begins[key]) for key in begins}
+    reach = {key: reached(begins, begins[key]) for key in begins}
     groups: list[list[Key]] = []
     seen: set[Key] = set()
     for key in begins:
@@ -118,34 +110,16 @@ def _left_recursive_groups(rules: Automata) -> list[list[Key]]:
     return groups
 
 
-def _reached_keys(onward: Mapping[Key, set[Key]], starts: set[Key]) -> set[Key]:
-    found = set(starts)
-    waiting = list(found)
-    while waiting:
-        new = onward[waiting.pop()] - found
-        found |= new
-        waiting += new
-    return found
-
-
 def _beginnings(rule: Automaton) -> set[Key]:
     """Returns the names with which a text of the rule may begin."""
-    before = _before_anything(rule)
+    before = _start(rule)
     labels = [arc.label for arc in rule.arcs if arc.source in before and arc.label is not None]
     return {key for label in labels for key in names_in(label)}
 
 
-def _before_anything(rule: Automaton) -> set[int]:
-    onward: dict[int, set[int]] = {}
-    for arc in rule.arcs:
-        if arc.label is None:
-            onward.setdefault(arc.source, set()).add(arc.target)
-    return reached(onward, {0})
-
-
 def _unroll(rule: Automaton) -> set[int]:
     """Gives the rule states of their own for the time before anything was read; returns these."""
-    before = _before_anything(rule)
+    before = _start(rule)
     first = rule.states
     later = {state: first + index for index, state in enumerate(sorted(before))}
     arcs = []
@@ -203,5 +177,5 @@ def find_recursion(rules: Automata, root: Key) -> Key | None:
         key: {name for arc in rule.arcs if arc.label is not None for name in names_in(arc.label)} & rules.keys()
         for key, rule in rules.items()
     }
-    below = _reached_keys(uses, {root})
-    return next((key for key in uses if key in below and key in _reached_keys(uses, uses[key])), None)
+    below = reached(uses, {root})
+    return next((key for key in uses if key in below and key in reached(uses, uses[key])), None)

@@ -6,6 +6,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
+from constrain.exporting.arcs import reached
 from constrain.exporting.nodes import EMPTY, choice, depth, repeat, sequence, size
 
 if TYPE_CHECKING:
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 
     from constrain.exporting.arcs import Arc
     from constrain.exporting.characters import CharacterArc
-    from constrain.exporting.nodes import Name, Node
+    from constrain.exporting.nodes import Name
+    from constrain.language.tree import Expression
 
 MAX_PATTERN_LEAVES = 20_000
 """Characters, classes and names of one regular expression that is made of a grammar. Beyond: LimitError."""
@@ -38,9 +40,9 @@ class Graph:
         merged = _merge_silent_circles(listed)
         self.end = 1 + max([0, *ends, *(state for arc in listed for state in (arc.source, arc.target))])
         self.start = merged.get(0, 0)
-        self.out: dict[int, dict[int, Node]] = {self.start: {}, self.end: {}}
+        self.out: dict[int, dict[int, Expression]] = {self.start: {}, self.end: {}}
         self._into: dict[int, set[int]] = {self.start: set(), self.end: set()}
-        labels: dict[tuple[int, int], list[Node]] = {}
+        labels: dict[tuple[int, int], list[Expression]] = {}
         for arc in listed:
             source, target = merged.get(arc.source, arc.source), merged.get(arc.target, arc.target)
             if arc.label is not None or source != target:
@@ -50,7 +52,7 @@ class Graph:
         for (source, target), parts in labels.items():
             self._set(source, target, choice(parts))
 
-    def _set(self, source: int, target: int, label: Node) -> None:
+    def _set(self, source: int, target: int, label: Expression) -> None:
         self.out.setdefault(source, {})[target] = label
         self.out.setdefault(target, {})
         self._into.setdefault(target, set()).add(source)
@@ -102,7 +104,7 @@ def _merge_silent_circles(arcs: list[Arc | CharacterArc]) -> dict[int, int]:
     for arc in arcs:
         if arc.label is None and arc.source != arc.target:
             onward.setdefault(arc.source, set()).add(arc.target)
-    reach = {state: _reach(onward, state) for state in onward}
+    reach = {state: reached(onward, onward[state]) for state in onward}
     return {
         state: min(other for other in reach[state] if state in reach.get(other, ()))
         for state in reach
@@ -110,17 +112,7 @@ def _merge_silent_circles(arcs: list[Arc | CharacterArc]) -> dict[int, int]:
     }
 
 
-def _reach(onward: dict[int, set[int]], start: int) -> set[int]:
-    found: set[int] = set()
-    waiting = [start]
-    while waiting:
-        new = onward.get(waiting.pop(), set()) - found
-        found |= new
-        waiting += new
-    return found
-
-
-def as_expression(graph: Graph) -> Node:
+def as_expression(graph: Graph) -> Expression:
     """Returns the texts of a graph as one node. Raises LimitError if it is too long or too deep."""
     graph.drop_chains()
     total = sum(size(label) for onward in graph.out.values() for label in onward.values())
@@ -142,7 +134,7 @@ def as_expression(graph: Graph) -> Node:
     return node
 
 
-def require_short(node: Node) -> None:
+def require_short(node: Expression) -> None:
     """Raises LimitError for a regular expression that is too long or too deep."""
     if size(node) > MAX_PATTERN_LEAVES:
         raise _too_long()
@@ -158,7 +150,9 @@ def _too_long() -> LimitError:
     )
 
 
-def as_rules(graph: Graph, itself: Node, name_of: Callable[[int], Name]) -> tuple[Node, list[tuple[Name, Node]]]:
+def as_rules(
+    graph: Graph, itself: Expression, name_of: Callable[[int], Name]
+) -> tuple[Expression, list[tuple[Name, Expression]]]:
     """Returns the texts of a graph as a node, and further rules that it needs; ``itself``: the name of the node.
 
     ``name_of`` returns the name of the rule for a state. There is one for each state in which several ways meet.
@@ -170,20 +164,20 @@ def as_rules(graph: Graph, itself: Node, name_of: Callable[[int], Name]) -> tupl
 
 
 class _Rules:
-    def __init__(self, graph: Graph, itself: Node, name_of: Callable[[int], Name]) -> None:
+    def __init__(self, graph: Graph, itself: Expression, name_of: Callable[[int], Name]) -> None:
         self._graph = graph
         self._name_of = name_of
-        self._rests: dict[int, Node] = {graph.start: itself, graph.end: EMPTY}
+        self._rests: dict[int, Expression] = {graph.start: itself, graph.end: EMPTY}
         self.waiting: list[int] = []
 
-    def body(self, state: int, level: int) -> Node:
+    def body(self, state: int, level: int) -> Expression:
         """Returns the texts from a state to the end."""
         onward = self._graph.out[state]
         loop = repeat(onward.get(state, EMPTY), 0, None)
         ways = [sequence(label, self._rest(target, level)) for target, label in onward.items() if target != state]
         return sequence(loop, choice(ways))
 
-    def _rest(self, state: int, level: int) -> Node:
+    def _rest(self, state: int, level: int) -> Expression:
         if state in self._rests:
             return self._rests[state]
         if self._graph.into(state) == 1 and level < _INLINED_LEVELS:

@@ -7,21 +7,7 @@ from typing import TYPE_CHECKING
 from constrain import kernel
 from constrain.errors import LimitError
 from constrain.exporting.characters import ByteArc, CharacterArc, NotCharactersError, whole_characters
-from constrain.exporting.nodes import (
-    EMPTY,
-    NOTHING,
-    And,
-    Class,
-    Name,
-    Not,
-    Text,
-    choice,
-    is_nullable,
-    joined,
-    repeat,
-    sequence,
-    without_empty,
-)
+from constrain.exporting.nodes import EMPTY, NOTHING, And, Name, Not, Text, choice, repeat, sequence, without_empty
 from constrain.language.tree import (
     Alternation,
     ByteClass,
@@ -36,14 +22,14 @@ from constrain.language.tree import (
     Substring,
     Window,
     each_node,
+    nullable,
 )
+from constrain.regex.classes import difference, normalize
 from constrain.work import asked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import TypeAlias
 
-    from constrain.exporting.nodes import Node
     from constrain.language.tree import Expression, Ranges
 
 MAX_WRITTEN_STATES = 4_000
@@ -69,26 +55,26 @@ class Terminals:
     def __init__(self, *, booleans: bool) -> None:
         self._booleans = booleans
         self._characters: dict[Ranges, int] = {}
-        self.characters: list[Node] = []
+        self.characters: list[Expression] = []
         """Characters of JSON strings, the definitions of the names ``("character", number)``."""
         self.parts: list[Automaton] = []
         """The definitions of the names ``("part", number)``."""
-        self._known: dict[int, tuple[Expression, Node]] = {}  # by identity, with the expression to keep it alive
+        self._known: dict[int, tuple[Expression, Expression]] = {}  # by identity, with the expression to keep it alive
 
-    def node(self, expression: Expression) -> Node:
+    def node(self, expression: Expression) -> Expression:
         """Returns the node of an expression. Raises NotCharactersError and LimitError."""
         known = self._known.get(id(expression))
         if known is None:
             known = self._known[id(expression)] = expression, self._made(expression)
         return known[1]
 
-    def _made(self, expression: Expression) -> Node:
+    def _made(self, expression: Expression) -> Expression:
         try:
             return self._inner(expression)
         except (NotCharactersError, UnicodeDecodeError):
             return self._part(expression)
 
-    def _inner(self, expression: Expression) -> Node:
+    def _inner(self, expression: Expression) -> Expression:
         match expression:
             case Literal(text):
                 return Text(text.decode()) if text else EMPTY
@@ -97,9 +83,9 @@ class Terminals:
             case ByteClass(ranges):
                 if any(high >= 0x80 for _, high in ranges):
                     raise NotCharactersError
-                return Class(ranges)
+                return CharClass(ranges)
             case CharClass(ranges, json):
-                return self._character(ranges) if json else Class(_without_surrogates(ranges))
+                return self._character(ranges) if json else CharClass(_without_surrogates(ranges))
             case Concatenation(parts):
                 return sequence(*map(self.node, parts))
             case Alternation(parts):
@@ -110,13 +96,13 @@ class Terminals:
                 return NOTHING if asked(kernel.is_empty, expression) else self._intersection(parts)
         return self._part(expression)
 
-    def _repetition(self, part: Node, minimum: int, maximum: int | None) -> Node:
-        if self._booleans or not is_nullable(part):
+    def _repetition(self, part: Expression, minimum: int, maximum: int | None) -> Expression:
+        if self._booleans or not nullable(part):
             return repeat(part, minimum, maximum)
         some = without_empty(part)
         return EMPTY if some is None else repeat(some, 0, maximum)
 
-    def _intersection(self, parts: tuple[Expression, ...]) -> Node:
+    def _intersection(self, parts: tuple[Expression, ...]) -> Expression:
         allowed = [self.node(part) for part in parts if not isinstance(part, Complement)]
         excluded = [
             Not(node) for part in parts if isinstance(part, Complement) and (node := self.node(part.part)) != NOTHING
@@ -126,7 +112,7 @@ class Terminals:
         kept = list(dict.fromkeys([*allowed, *excluded]))
         return kept[0] if len(kept) == 1 else And(tuple(kept))
 
-    def _part(self, expression: Expression) -> Node:
+    def _part(self, expression: Expression) -> Expression:
         """Returns the name of an automaton."""
         if asked(kernel.is_empty, expression):
             return NOTHING
@@ -143,15 +129,15 @@ class Terminals:
         name = Name(("part", len(self.parts) - 1))
         return repeat(name, 0, 1) if 0 in accepting else name
 
-    def _character(self, ranges: Ranges) -> Node:
+    def _character(self, ranges: Ranges) -> Expression:
         """Returns one character of a JSON string, as the canonical escape policy spells it."""
-        plain = _without_surrogates(_outside(ranges, _ESCAPED))
+        plain = _without_surrogates(difference(normalize(ranges), _ESCAPED))
         escaped = [code for low, high in _ESCAPED for code in range(low, high + 1) if _holds(ranges, code)]
         if not escaped:
-            return Class(plain)
+            return CharClass(plain)
         if ranges not in self._characters:
             self._characters[ranges] = len(self.characters)
-            ways: list[Node] = [Class(plain)] if plain else []
+            ways: list[Expression] = [CharClass(plain)] if plain else []
             self.characters.append(choice([*ways, sequence(Text("\\"), choice(_escapes(escaped)))]))
         return Name(("character", self._characters[ranges]))
 
@@ -170,16 +156,16 @@ def _is_plain(expression: Expression) -> bool:
     return not any(isinstance(node, Multiple | Substring | Window) for node in each_node(expression))
 
 
-def _escapes(codes: list[int]) -> list[Node]:
+def _escapes(codes: list[int]) -> list[Expression]:
     """Returns what may stand behind the backslash for characters that are escaped."""
     letters = [(ord(_LETTERS[code]),) * 2 for code in codes if code in _LETTERS]
-    found: list[Node] = [Class(joined(letters))] if letters else []
+    found: list[Expression] = [CharClass(normalize(letters))] if letters else []
     numbers = [code for code in codes if code not in _LETTERS]
     digits = []
     for high in (0, 1):
         low = [(ord(f"{code % 16:x}"),) * 2 for code in numbers if code // 16 == high]
         if low:
-            digits.append(sequence(Text(f"{high}"), Class(joined(low))))
+            digits.append(sequence(Text(f"{high}"), CharClass(normalize(low))))
     if digits:
         found.append(sequence(Text("u00"), choice(digits)))
     return found
@@ -190,14 +176,4 @@ def _holds(ranges: Ranges, code: int) -> bool:
 
 
 def _without_surrogates(ranges: Ranges) -> Ranges:
-    return _outside(ranges, (_SURROGATES,))
-
-
-def _outside(ranges: Ranges, gaps: Iterable[tuple[int, int]]) -> Ranges:
-    """Returns ranges without those of ``gaps``."""
-    found = list(ranges)
-    for start, end in gaps:
-        parts = ((low, min(high, start - 1)) for low, high in found)
-        rest = ((max(low, end + 1), high) for low, high in found)
-        found = [(low, high) for low, high in (*parts, *rest) if low <= high]
-    return joined(found)
+    return difference(normalize(ranges), (_SURROGATES,))

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from constrain.exporting.nodes import Choice, Class, Name, Repeat, Sequence, Text, Token, repeat, sequence
+from constrain.exporting.nodes import Choice, Name, Repeat, Sequence, Text, Token, repeat, sequence
 from constrain.exporting.notations.names import Names
 from constrain.exporting.notations.spelling import class_text, count_text, escaped, only_character
+from constrain.language.tree import CharClass, parts_of
 
 if TYPE_CHECKING:
     from constrain.exporting.draft import Draft
-    from constrain.exporting.nodes import Key, Node
+    from constrain.exporting.nodes import Key
     from constrain.exporting.plan import Plan
+    from constrain.language.tree import Expression
 
 _MOST_REPEATS = 2_000
 """Rules that one repetition makes in llama.cpp, whose parser refuses so many (``MAX_REPETITION_THRESHOLD``). A longer
@@ -47,8 +49,8 @@ class _Writer:
         self._draft = draft
         self._names = Names("-", ("root",))
         self._given: dict[Key, str] = {}
-        self._pending: list[tuple[str, Node]] = []
-        self._hoisted: dict[tuple[Node, int], Name] = {}
+        self._pending: list[tuple[str, Expression]] = []
+        self._hoisted: dict[tuple[Expression, int], Name] = {}
         self._level = 0
 
     def text(self) -> str:
@@ -69,22 +71,22 @@ class _Writer:
                 rules.append(self._rule(*self._pending.pop()))
         return "\n".join(rules) + "\n"
 
-    def _rule(self, name: str, node: Node) -> str:
+    def _rule(self, name: str, node: Expression) -> str:
         parts = [self._sequence(part, name) for part in (node.parts if isinstance(node, Choice) else (node,))]
         whole = " | ".join(parts)
         if len(whole) + len(name) <= _LINE or len(parts) == 1:
             return f"{name} ::= {whole}"
         return f"{name} ::=\n  " + " |\n  ".join(parts)
 
-    def _sequence(self, node: Node, rule: str) -> str:
+    def _sequence(self, node: Expression, rule: str) -> str:
         parts = node.parts if isinstance(node, Sequence) else (node,)
         return " ".join(self._item(part, rule) for part in parts) or '""'
 
-    def _item(self, node: Node, rule: str) -> str:
+    def _item(self, node: Expression, rule: str) -> str:
         match node:
             case Text(text):
                 return _quoted(text)
-            case Class(ranges):
+            case CharClass(ranges):
                 character = only_character(ranges)
                 return class_text(ranges, _IN_CLASS, _LAST_OF_ASCII) or "." if character is None else _quoted(character)
             case Name(key):
@@ -105,10 +107,10 @@ class _Writer:
         self._level -= 1
         return text
 
-    def _repeat(self, part: Node, minimum: int, maximum: int | None, rule: str) -> str:
+    def _repeat(self, part: Expression, minimum: int, maximum: int | None, rule: str) -> str:
         if (minimum, maximum) not in ((0, 1), (0, None), (1, None)):
             most = minimum if maximum is None else maximum
-            if most * _symbols(part) >= _MOST_REPEATS and not isinstance(part, (Class, Name)):
+            if most * _symbols(part) >= _MOST_REPEATS and not isinstance(part, (CharClass, Name)):
                 part = self._hoist(part, 1, rule)
             if most >= _MOST_REPEATS:
                 return self._sequence(self._long(part, minimum, maximum, rule), rule)
@@ -117,7 +119,7 @@ class _Writer:
             text = f"({text})"
         return text + count_text(minimum, maximum)
 
-    def _hoist(self, part: Node, count: int, rule: str) -> Name:
+    def _hoist(self, part: Expression, count: int, rule: str) -> Name:
         """Returns the name of a rule for a part, or for a number of parts."""
         if (part, count) not in self._hoisted:
             key: Key = ("hoisted", len(self._hoisted))
@@ -126,21 +128,21 @@ class _Writer:
             self._pending.append((self._given[key], repeat(part, count, count)))
         return self._hoisted[part, count]
 
-    def _long(self, part: Node, minimum: int, maximum: int | None, rule: str) -> Node:
+    def _long(self, part: Expression, minimum: int, maximum: int | None, rule: str) -> Expression:
         """Returns a repetition as one of chunks and a rest."""
         exact = self._exactly(part, minimum, rule)
         if maximum is None:
             return sequence(exact, repeat(part, 0, None))
         return sequence(exact, self._up_to(part, maximum - minimum, rule))
 
-    def _exactly(self, part: Node, count: int, rule: str) -> Node:
+    def _exactly(self, part: Expression, count: int, rule: str) -> Expression:
         if count < _MOST_REPEATS:
             return repeat(part, count, count)
         chunks, rest = divmod(count, _CHUNK)
         chunk = self._hoist(part, _CHUNK, rule)
         return sequence(self._exactly(chunk, chunks, rule), repeat(part, rest, rest))
 
-    def _up_to(self, part: Node, count: int, rule: str) -> Node:
+    def _up_to(self, part: Expression, count: int, rule: str) -> Expression:
         if count < _MOST_REPEATS:
             return repeat(part, 0, count)
         chunks, rest = divmod(count, _CHUNK)
@@ -152,13 +154,7 @@ def _quoted(text: str) -> str:
     return '"' + "".join(escaped(character, _IN_TEXT) for character in text) + '"'
 
 
-def _symbols(node: Node) -> int:
+def _symbols(node: Expression) -> int:
     """Returns the most names that llama.cpp's parser makes up or meets in a node."""
-    match node:
-        case Sequence(parts) | Choice(parts):
-            return 1 + sum(map(_symbols, parts))
-        case Repeat(part, minimum, maximum):
-            return _symbols(part) + (1 if maximum is None else maximum - minimum)
-        case Name():
-            return 1
-    return 1
+    more = node.maximum - node.minimum if isinstance(node, Repeat) and node.maximum is not None else 1
+    return more + sum(map(_symbols, parts_of(node)))

@@ -6,14 +6,16 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from constrain.exporting.nodes import And, Choice, Class, Name, Not, Repeat, Sequence, Text, Token
+from constrain.exporting.nodes import EMPTY, And, Choice, Name, Not, Repeat, Sequence, Text, Token
 from constrain.exporting.notations.names import Names
 from constrain.exporting.notations.spelling import count_text, has_pattern, only_character, pattern
+from constrain.language.tree import CharClass
 
 if TYPE_CHECKING:
     from constrain.exporting.draft import Draft
-    from constrain.exporting.nodes import Key, Node
+    from constrain.exporting.nodes import Key
     from constrain.exporting.plan import Plan
+    from constrain.language.tree import Expression
 
 _RULES = ("rule", "item", "state")
 """Kinds of definitions that are rules; the others are terminals."""
@@ -63,9 +65,9 @@ class _Writer:
         whole = f"{name}: {' | '.join(texts)}"
         return whole if len(whole) <= _LINE else f"{name}: " + "\n  | ".join(texts)
 
-    def _expression(self, node: Node, tightness: int) -> str:
+    def _expression(self, node: Expression, tightness: int) -> str:
         """Returns a node; in parentheses, if its parts are bound less tightly than what stands around it."""
-        if has_pattern(node) and node != Sequence(()):
+        if has_pattern(node) and node != EMPTY:
             return self._lexeme(node)
         match node:
             case Choice(parts):
@@ -85,10 +87,11 @@ class _Writer:
                 return self._name(node.key)
         return text if own >= tightness else f"({text})"
 
-    def _lexeme(self, node: Node) -> str:
-        text = node.text if isinstance(node, Text) else only_character(node.ranges) if isinstance(node, Class) else None
-        if text is not None:
-            return json.dumps(text, ensure_ascii=False)
+    def _lexeme(self, node: Expression) -> str:
+        if isinstance(node, CharClass) and (character := only_character(node.ranges)) is not None:
+            node = Text(character)
+        if isinstance(node, Text):
+            return json.dumps(node.text, ensure_ascii=False)
         return "/" + pattern(node).replace("/", "\\/") + "/"
 
     def _name(self, key: Key) -> str:

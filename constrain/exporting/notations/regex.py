@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.exporting.nodes import Choice, Name, Repeat, Sequence, Token, choice, repeat, sequence
+from constrain.exporting.nodes import Name, Token, rebuilt, repeat
 from constrain.exporting.notations.spelling import pattern
 from constrain.exporting.recursion import find_recursion
 from constrain.exporting.reduction import Graph, as_expression, require_short
 
 if TYPE_CHECKING:
     from constrain.exporting.draft import Draft
-    from constrain.exporting.nodes import Key, Node
+    from constrain.exporting.nodes import Key
     from constrain.exporting.plan import Planning
+    from constrain.language.tree import Expression
 
 
 def regex_text(draft: Draft, planning: Planning) -> str:
@@ -33,15 +34,15 @@ class _Writing:
     def __init__(self, draft: Draft, planning: Planning) -> None:
         self._draft = draft
         self._planning = planning
-        self._done: dict[Key, Node] = {}
+        self._done: dict[Key, Expression] = {}
 
-    def of(self, key: Key) -> Node:
+    def of(self, key: Key) -> Expression:
         """Returns a definition without names."""
         if key not in self._done:
             self._done[key] = self._made(key)
         return self._done[key]
 
-    def _made(self, key: Key) -> Node:
+    def _made(self, key: Key) -> Expression:
         kind, index = key
         if kind == "terminal":
             return self._written(self._planning.terminal(index))
@@ -51,21 +52,11 @@ class _Writing:
             return as_expression(Graph(*self._planning.terminals.parts[index]))
         automaton = self._draft.rules[key]
         arcs = [arc if arc.label is None else arc._replace(label=self._written(arc.label)) for arc in automaton.arcs]
-        made: list[Node] = []
+        made: list[Expression] = []
         self._draft.limits(automaton.name, lambda: made.append(as_expression(Graph(arcs, automaton.accepting))))
         return made[0]
 
-    def _written(self, node: Node) -> Node:
-        match node:
-            case Sequence(parts):
-                made = sequence(*map(self._written, parts))
-            case Choice(parts):
-                made = choice(map(self._written, parts))
-            case Repeat(part, minimum, maximum):
-                made = repeat(self._written(part), minimum, maximum)
-            case Name(key):
-                made = self.of(key)
-            case _:
-                return node
+    def _written(self, node: Expression) -> Expression:
+        made = self.of(node.key) if isinstance(node, Name) else rebuilt(node, self._written)
         require_short(made)
         return made

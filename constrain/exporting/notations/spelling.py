@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.exporting.nodes import Choice, Class, Repeat, Sequence, Text, joined
+from constrain.exporting.nodes import Choice, Repeat, Sequence, Text
+from constrain.language.tree import CharClass, inside
+from constrain.regex.classes import complement, normalize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from constrain.exporting.nodes import Node
-    from constrain.language.tree import Ranges
+    from constrain.language.tree import Expression, Ranges
 
 _LAST = 0x10FFFF
 _ASCII_END = 0x80
@@ -35,9 +36,7 @@ def class_text(ranges: Ranges, syntax: Mapping[str, str], last: int = _LAST) -> 
 
     The text of the full class is empty.
     """
-    full = joined((*ranges, _SURROGATES))
-    edges = [0, *(edge for low, high in full for edge in (low, high + 1)), _LAST + 1]
-    gaps = [(low, high - 1) for low, high in zip(edges[::2], edges[1::2], strict=True) if low < high]
+    gaps = complement(normalize((*ranges, _SURROGATES)))
     if not gaps:
         return ""
     if gaps[-1][1] <= last and len(gaps) < len(ranges):
@@ -45,7 +44,7 @@ def class_text(ranges: Ranges, syntax: Mapping[str, str], last: int = _LAST) -> 
     return f"[{_ranges(ranges, syntax)}]"
 
 
-def _ranges(ranges: Ranges | list[tuple[int, int]], syntax: Mapping[str, str]) -> str:
+def _ranges(ranges: Ranges, syntax: Mapping[str, str]) -> str:
     found = ""
     for low, high in ranges:
         first, last = escaped(chr(low), syntax), escaped(chr(high), syntax)
@@ -72,7 +71,7 @@ _IN_PATTERN = {character: f"\\{character}" for character in _SYNTAX}
 _IN_CLASS = {character: f"\\{character}" for character in _CLASS_SYNTAX}
 
 
-def pattern(node: Node) -> str:
+def pattern(node: Expression) -> str:
     """Returns a node without names as a regular expression that Rust's ``regex`` crate and Python's ``re`` read."""
     match node:
         case Choice(parts):
@@ -81,20 +80,15 @@ def pattern(node: Node) -> str:
             return "".join(f"(?:{pattern(part)})" if isinstance(part, Choice) else pattern(part) for part in parts)
         case Repeat(part, minimum, maximum):
             inner = pattern(part)
-            single = isinstance(part, Class) or (isinstance(part, Text) and len(part.text) == 1)
+            single = isinstance(part, CharClass) or (isinstance(part, Text) and len(part.text) == 1)
             return (inner if single else f"(?:{inner})") + count_text(minimum, maximum)
         case Text(text):
             return "".join(escaped(character, _IN_PATTERN) for character in text)
-    assert isinstance(node, Class), node
+    assert isinstance(node, CharClass), node
     character = only_character(node.ranges)
     return class_text(node.ranges, _IN_CLASS) or r"[\s\S]" if character is None else escaped(character, _IN_PATTERN)
 
 
-def has_pattern(node: Node) -> bool:
+def has_pattern(node: Expression) -> bool:
     """Returns whether ``pattern`` can write a node: it has no names, and no "and" or "not"."""
-    match node:
-        case Sequence(parts) | Choice(parts):
-            return all(map(has_pattern, parts))
-        case Repeat(part, _, _):
-            return has_pattern(part)
-    return isinstance(node, (Text, Class))
+    return all(isinstance(each, Text | CharClass | Sequence | Choice | Repeat) for each in inside(node))
