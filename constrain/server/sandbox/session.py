@@ -1,9 +1,9 @@
 """A session: work for one request in a process of its own, next to other requests; a limit or crash becomes an error.
 
 Quick work is done at once. Longer work is paused and continues in turns, one process at a time; while a model writes
-answers, turns get half of a processor at first, and a tenth of one after half a second. A lower priority (``nice``) would not suffice: the model's
-threads wait for each other at every layer, so any busy process takes one of their cores away
-(``constrain.llama.threads.cores``).
+answers, turns get half of a processor at first, and a tenth of one after half a second. A lower priority (``nice``)
+would not suffice: the model's threads wait for each other at every layer, so any busy process takes one of their cores
+away (``constrain.llama.threads.cores``).
 
 The limit on time counts what the process itself computes, so that a busy machine refuses nothing. The clock on the wall
 bounds only the wait for turns of other requests.
@@ -67,9 +67,9 @@ _SHORT_SHARE = 0.5
 """Share of one processor that turns take at first while a model writes answers."""
 
 _BUSY_SHARE = 0.1
-"""Share of one processor that turns take after ``_SHORT_SECONDS`` while a model writes answers. A larger share would slow
-the model's threads as much, since all of them wait for the interrupted one. With none, a large schema would wait for the
-end of all answers.
+"""Share of one processor that turns take after ``_SHORT_SECONDS`` while a model writes answers. A larger share would
+slow the model's threads as much, since all of them wait for the interrupted one. With none, a large schema would wait
+for the end of all answers.
 """
 
 _FIRST_AT_ONCE = 1
