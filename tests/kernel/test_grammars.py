@@ -97,12 +97,18 @@ def test_two_words_in_a_row_are_refused_and_with_blanks_between_them_accepted() 
     assert constraint.accepts(b"a" + matcher.shortest_completion())
 
 
+def marks(builder: GrammarBuilder) -> tuple[int, int, int]:
+    return (
+        builder.terminal("open", tree.Literal(b"["), role=Role.OPEN_ORDERED),
+        builder.terminal("close", tree.Literal(b"]"), role=Role.CLOSE),
+        builder.terminal("comma", tree.Literal(b","), role=Role.NONE),
+    )
+
+
 def lists() -> Grammar:
     """Lists of letters and lists, all items of which are distinct; inner ones have few values."""
     builder = GrammarBuilder()
-    opening = builder.terminal("open", tree.Literal(b"["), role=Role.OPEN_ORDERED)
-    closing = builder.terminal("close", tree.Literal(b"]"), role=Role.CLOSE)
-    comma = builder.terminal("comma", tree.Literal(b","), role=Role.NONE)
+    opening, closing, comma = marks(builder)
     word = builder.terminal("word", tree.Repetition(tree.ByteClass(((97, 102),)), 1, None))
     few = builder.terminal("few", tree.LiteralSet((b"a", b"ab", b"b")))
     start, pair = builder.rule("start"), builder.rule("pair")
@@ -117,9 +123,7 @@ def lists() -> Grammar:
 
 def test_a_left_recursive_rule_may_go_on_after_an_earlier_value() -> None:
     builder = GrammarBuilder()
-    opening = builder.terminal("open", tree.Literal(b"["), role=Role.OPEN_ORDERED)
-    closing = builder.terminal("close", tree.Literal(b"]"), role=Role.CLOSE)
-    comma = builder.terminal("comma", tree.Literal(b","), role=Role.NONE)
+    opening, closing, comma = marks(builder)
     letter = builder.terminal("letter", A)
     start, group, letters = builder.rule("start"), builder.rule("group"), builder.rule("letters")
     edges = [Edge(0, opening, 1), Edge(1, group, 2, distinct=0), Edge(2, comma, 1), Edge(2, closing, 3)]

@@ -156,12 +156,12 @@ class Walker:
 
 
 def check_each(cases: Iterable[T], check: Callable[[T], object]) -> None:
-    """Runs a check for each case of a table; fails once, with all cases that failed."""
+    """Runs a check for each case of a table; fails once, with all cases that failed. No case may skip the others."""
     failed = []
     for case in cases:
         try:
             check(case)
-        except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001, PERF203 - told below
+        except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:  # noqa: BLE001, PERF203 - told below
             place = extract_tb(error.__traceback__)[-1]
             failed.append(f"{case!r:.200}\n{Path(place.filename).name}:{place.lineno}: {type(error).__name__}: {error}")
     assert not failed, "\n\n".join(failed)
