@@ -48,7 +48,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leaves out files whose tests are all slow where none of these is wanted: what they import takes seconds."""
+    """Under ``-m "not slow"``, leaves out files with slow tests alone: some import torch, which takes seconds."""
     if config.option.markexpr != "not slow" or collection_path.suffix != ".py":
         return None
     all_slow = re.search(
@@ -99,7 +99,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 @pytest.fixture(scope="session")
 def _empty_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The same folder as long as tests leave it as it was, then the next."""
+    """Yields one folder as long as tests leave it empty, then the next."""
 
     def folders() -> Iterator[Path]:
         for number in count():

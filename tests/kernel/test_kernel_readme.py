@@ -1,4 +1,4 @@
-"""The README of the kernel and the comments above its sources: what they name is there, and no source is left out."""
+"""The kernel's README and the comments of its sources name only what exists; the README names every source."""
 
 from __future__ import annotations
 
