@@ -264,7 +264,12 @@ bool Matcher::spend(uint64_t count) {
   if (!max_tokens_ || count == 0) return true;
   if (count > left()) return false;
   here();
-  std::shared_ptr<const Plan> plan = plan_from(places_.back(), progress_.back().plan.get(), left() - count);
+  std::shared_ptr<const Plan> plan;
+  try {
+    plan = plan_from(places_.back(), progress_.back().plan.get(), left() - count);
+  } catch (const LimitError&) {  // no way is known
+    return false;
+  }
   if (plan->counts[0] > left() - count) return false;
   present_.forget();
   last_ = {};
