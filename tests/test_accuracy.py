@@ -16,22 +16,20 @@ RIGHT = {"city": "New York", "nights": 2, "price": 9.5}
 
 @for_each(
     "arguments, expected",
-    [
-        (RIGHT, True),
-        ({**RIGHT, "city": "new-york."}, True),
-        ({**RIGHT, "city": "NYC"}, True),
-        ({**RIGHT, "city": "Boston"}, False),
-        ({**RIGHT, "price": 10}, True),
-        ({**RIGHT, "nights": 2.0}, False),
-        ({**RIGHT, "nights": "2"}, False),
-        ({**RIGHT, "nights": True}, False),
-        ({**RIGHT, "note": "X"}, True),
-        ({**RIGHT, "note": "y"}, False),
-        ({**RIGHT, "other": 1}, False),
-        ({"city": "NYC", "nights": 2}, False),
-        ([RIGHT], False),
-        (None, False),
-    ],
+    (RIGHT, True),
+    ({**RIGHT, "city": "new-york."}, True),
+    ({**RIGHT, "city": "NYC"}, True),
+    ({**RIGHT, "city": "Boston"}, False),
+    ({**RIGHT, "price": 10}, True),
+    ({**RIGHT, "nights": 2.0}, False),
+    ({**RIGHT, "nights": "2"}, False),
+    ({**RIGHT, "nights": True}, False),
+    ({**RIGHT, "note": "X"}, True),
+    ({**RIGHT, "note": "y"}, False),
+    ({**RIGHT, "other": 1}, False),
+    ({"city": "NYC", "nights": 2}, False),
+    ([RIGHT], False),
+    (None, False),
 )
 def test_calls_are_judged_by_their_accepted_values(arguments: object, expected: bool) -> None:
     assert is_right("book", arguments, ACCEPT) is expected

@@ -140,14 +140,12 @@ def test_each_schema_has_its_own_constraint(schemas: list[Any]) -> None:
 
 @for_each(
     "policy, values",
-    [
-        ("numbers", ("canonical", "any")),
-        ("precision", ("double", "decimal")),
-        ("integers", ("64-bit", "any")),
-        ("whitespace", ("flexible", "compact", "any")),
-        ("escapes", ("canonical", "any")),
-        ("property_order", ("schema", "any")),
-    ],
+    ("numbers", ("canonical", "any")),
+    ("precision", ("double", "decimal")),
+    ("integers", ("64-bit", "any")),
+    ("whitespace", ("flexible", "compact", "any")),
+    ("escapes", ("canonical", "any")),
+    ("property_order", ("schema", "any")),
 )
 def test_each_policy_has_its_own_constraint(policy: str, values: tuple[str, ...]) -> None:
     members = {"a": {"multipleOf": 0.5}, "b": {"type": "integer"}}

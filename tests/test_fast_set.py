@@ -60,13 +60,11 @@ def test_every_package_has_fast_tests(package: str) -> None:
 
 @for_each(
     "text, names",
-    [
-        ("def test_a(): ...\n@pytest.mark.slow\ndef test_b(): ...\n", ["test_a"]),
-        ("@pytest.mark.slow(only=('b',))\ndef test_a(n): ...\n", ["test_a"]),
-        ("pytestmark = pytest.mark.slow\ndef test_a(): ...\n", []),
-        ("@pytest.mark.long\ndef test_a(): ...\n", []),
-        ("pytestmark = [pytest.mark.slow, pytest.mark.serial]\ndef test_a(): ...\n", []),
-    ],
+    ("def test_a(): ...\n@pytest.mark.slow\ndef test_b(): ...\n", ["test_a"]),
+    ("@pytest.mark.slow(only=('b',))\ndef test_a(n): ...\n", ["test_a"]),
+    ("pytestmark = pytest.mark.slow\ndef test_a(): ...\n", []),
+    ("@pytest.mark.long\ndef test_a(): ...\n", []),
+    ("pytestmark = [pytest.mark.slow, pytest.mark.serial]\ndef test_a(): ...\n", []),
 )
 def test_slow_tests_are_told_from_others(text: str, names: list[str]) -> None:
     assert fast_tests(text) == names

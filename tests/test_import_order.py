@@ -202,13 +202,11 @@ def test_no_folder_holds_more_sources_than_one_sees_at_a_glance() -> None:
 
 @for_each(
     "statement",
-    [
-        "import constrain.engine.constraint",
-        "from constrain.engine.constraint import Constraint",
-        "from constrain.engine import constraint as compiling",
-        "if TYPE_CHECKING:\n    from constrain.engine.constraint import Constraint",
-        "def f():\n    from constrain.engine.constraint import compile",
-    ],
+    "import constrain.engine.constraint",
+    "from constrain.engine.constraint import Constraint",
+    "from constrain.engine import constraint as compiling",
+    "if TYPE_CHECKING:\n    from constrain.engine.constraint import Constraint",
+    "def f():\n    from constrain.engine.constraint import compile",
 )
 def test_an_import_that_goes_up_is_found(statement: str) -> None:
     modules = ["engine.constraint", "language.grammar"]

@@ -58,42 +58,40 @@ FIELD = FieldConfidence(3, 5, 6, range(2, 3), -0.5, 0.0, 0.0, 1)
 
 @for_each(
     "shown, expected",
-    [
-        (lambda: completion({"n": 3}), "Completion(value={'n': 3}, finish_reason='stop', 3 tokens in 0.8 s)"),
-        (
-            lambda: completion("a", ended_early=(("n",),)),
-            "Completion(value='a', finish_reason='stop', 3 tokens in 0.8 s, early=['/n'])",
-        ),
-        (
-            lambda: compiled(COUNT),
-            """Constraint(shortest='{"n":0}', min_tokens=7, rules=2, terminals=15, n_vocab=258, warnings=1)""",
-        ),
-        (
-            lambda: compiled(COUNT).matcher(),
-            "Matcher(n_accepted=0, min_tokens_left=7, is_accepting=False, is_finished=False)",
-        ),
-        (
-            lambda: compiled(CALLED),
-            "Constraint(shortest='<|call|>x', min_tokens=2, rules=1, terminals=2, n_vocab=258, warnings=0)",
-        ),
-        (CALLED.grammar, "Grammar(start='start', rules=1, terminals=2)"),
-        (
-            lambda: constrain.explain({"enum": ["red", "green"]}, '"rot"'),
-            """TextExplanation(matches=False, line=1, column=3, next='e', completion=b'ed"')""",
-        ),
-        (
-            lambda: constrain.explain({"enum": ["red", "green"]}, '"red"'),
-            "TextExplanation(matches=True, line=1, column=6)",
-        ),
-        (lambda: FIELD, "FieldConfidence(value=3, probability=1.0000, mass=1.0000)"),
-        (lambda: Regex("[0-9]+"), "Regex(pattern='[0-9]+')"),
-        (lambda: Lark('start: "a"', description="An a."), """Lark(text='start: "a"', description='An a.')"""),
-        (
-            lambda: sequence("a", choice(Regex("b"), int), repeat("c", 1, separator=","), text(until="d")),
-            "sequence('a', choice(Regex('b'), int), repeat('c', 1, None, separator=','), text(until='d'))",
-        ),
-        (lambda: Report({"numbers": "any"}, {}, ("w",), (), 1, 2, 3, 4, 5, 0), REPORTED),
-    ],
+    (lambda: completion({"n": 3}), "Completion(value={'n': 3}, finish_reason='stop', 3 tokens in 0.8 s)"),
+    (
+        lambda: completion("a", ended_early=(("n",),)),
+        "Completion(value='a', finish_reason='stop', 3 tokens in 0.8 s, early=['/n'])",
+    ),
+    (
+        lambda: compiled(COUNT),
+        """Constraint(shortest='{"n":0}', min_tokens=7, rules=2, terminals=15, n_vocab=258, warnings=1)""",
+    ),
+    (
+        lambda: compiled(COUNT).matcher(),
+        "Matcher(n_accepted=0, min_tokens_left=7, is_accepting=False, is_finished=False)",
+    ),
+    (
+        lambda: compiled(CALLED),
+        "Constraint(shortest='<|call|>x', min_tokens=2, rules=1, terminals=2, n_vocab=258, warnings=0)",
+    ),
+    (CALLED.grammar, "Grammar(start='start', rules=1, terminals=2)"),
+    (
+        lambda: constrain.explain({"enum": ["red", "green"]}, '"rot"'),
+        """TextExplanation(matches=False, line=1, column=3, next='e', completion=b'ed"')""",
+    ),
+    (
+        lambda: constrain.explain({"enum": ["red", "green"]}, '"red"'),
+        "TextExplanation(matches=True, line=1, column=6)",
+    ),
+    (lambda: FIELD, "FieldConfidence(value=3, probability=1.0000, mass=1.0000)"),
+    (lambda: Regex("[0-9]+"), "Regex(pattern='[0-9]+')"),
+    (lambda: Lark('start: "a"', description="An a."), """Lark(text='start: "a"', description='An a.')"""),
+    (
+        lambda: sequence("a", choice(Regex("b"), int), repeat("c", 1, separator=","), text(until="d")),
+        "sequence('a', choice(Regex('b'), int), repeat('c', 1, None, separator=','), text(until='d'))",
+    ),
+    (lambda: Report({"numbers": "any"}, {}, ("w",), (), 1, 2, 3, 4, 5, 0), REPORTED),
 )
 def test_a_result_is_one_line(shown: Any, expected: str) -> None:
     assert repr(shown()) == expected
@@ -154,15 +152,13 @@ def test_long_values_are_cut(shown: Any) -> None:
 
 @for_each(
     "shown, words",
-    [
-        (lambda: completion(MARKUP, fields={("n",): FIELD}), ["finish_reason", "stop", "/n", "probability"]),
-        (lambda: compiled({"const": MARKUP, MARKUP: 1}), ["policies", "flexible", "min_tokens"]),
-        (lambda: constrain.explain({"const": MARKUP}, MARKUP), ["stops matching at line 1"]),
-        (lambda: Lark(f"start: /{MARKUP}/"), ["start: /"]),
-        (lambda: constrain.Gbnf(f"root ::= [{MARKUP}]"), ["root ::="]),
-        (lambda: Chosen(MARKUP, 0.7, {"a": 0.3, MARKUP: 0.7}, -1.0, 0.5), ["0.7000", "mass"]),
-        (lambda: Report({}, {}, (MARKUP,), (), 1, 1, 1, 1, 1, 0), ["memory_bytes"]),
-    ],
+    (lambda: completion(MARKUP, fields={("n",): FIELD}), ["finish_reason", "stop", "/n", "probability"]),
+    (lambda: compiled({"const": MARKUP, MARKUP: 1}), ["policies", "flexible", "min_tokens"]),
+    (lambda: constrain.explain({"const": MARKUP}, MARKUP), ["stops matching at line 1"]),
+    (lambda: Lark(f"start: /{MARKUP}/"), ["start: /"]),
+    (lambda: constrain.Gbnf(f"root ::= [{MARKUP}]"), ["root ::="]),
+    (lambda: Chosen(MARKUP, 0.7, {"a": 0.3, MARKUP: 0.7}, -1.0, 0.5), ["0.7000", "mass"]),
+    (lambda: Report({}, {}, (MARKUP,), (), 1, 1, 1, 1, 1, 0), ["memory_bytes"]),
 )
 def test_markup_in_a_result_is_escaped(shown: Any, words: list[str]) -> None:
     html = shown()._repr_html_()

@@ -75,14 +75,12 @@ def test_one_module_calls_what_other_systems_lack() -> None:
 
 @for_each(
     "text, expected",
-    [
-        ("import fcntl", ["fcntl"]),
-        ("from resource import setrlimit", ["resource"]),
-        ("from os import fork, getpid", ["os.fork"]),
-        ("def f():\n    os.kill(1, signal.SIGKILL)", ["os.kill", "signal.SIGKILL"]),
-        ("subprocess.Popen([], preexec_fn=f)", ["preexec_fn"]),
-        ("os.getpid(); workers.fork(); signal.SIGINT", []),
-    ],
+    ("import fcntl", ["fcntl"]),
+    ("from resource import setrlimit", ["resource"]),
+    ("from os import fork, getpid", ["os.fork"]),
+    ("def f():\n    os.kill(1, signal.SIGKILL)", ["os.kill", "signal.SIGKILL"]),
+    ("subprocess.Popen([], preexec_fn=f)", ["preexec_fn"]),
+    ("os.getpid(); workers.fork(); signal.SIGINT", []),
 )
 def test_uses_are_found(text: str, expected: list[str]) -> None:
     assert sorted(of_one_system(ast.parse(text))) == expected

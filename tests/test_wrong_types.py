@@ -52,18 +52,16 @@ def test_numbers_of_other_libraries_are_numbers() -> None:
 
 @for_each(
     "prompt, says",
-    [
-        (None, "prompt must be a text or a list of messages, not NoneType"),
-        (b"hi", "prompt must be a text or a list of messages, not bytes"),
-        (5, "prompt must be a text or a list of messages, not int"),
-        ({"role": "user", "content": "a"}, "prompt must be a text or a list of messages, not dict"),
-        ("hi \ud800", "prompt: holds half of a surrogate pair (U+D800) at character 3"),
-        (
-            [{"role": "user", "content": "\udfff"}],
-            "messages[0].content: holds half of a surrogate pair (U+DFFF) at character 0",
-        ),
-        ([{"role": 5, "content": "a"}], "messages[0].role: 5 is none of system, developer, user, assistant, tool"),
-    ],
+    (None, "prompt must be a text or a list of messages, not NoneType"),
+    (b"hi", "prompt must be a text or a list of messages, not bytes"),
+    (5, "prompt must be a text or a list of messages, not int"),
+    ({"role": "user", "content": "a"}, "prompt must be a text or a list of messages, not dict"),
+    ("hi \ud800", "prompt: holds half of a surrogate pair (U+D800) at character 3"),
+    (
+        [{"role": "user", "content": "\udfff"}],
+        "messages[0].content: holds half of a surrogate pair (U+DFFF) at character 0",
+    ),
+    ([{"role": 5, "content": "a"}], "messages[0].role: 5 is none of system, developer, user, assistant, tool"),
 )
 def test_a_prompt_that_is_no_text_is_refused(prompt: Any, says: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:
@@ -108,13 +106,11 @@ def test_texts_in_place_of_messages_are_told_what_a_message_is() -> None:
 
 @for_each(
     "option, instead",
-    [
-        ("response_format", "write schema="),
-        ("regex", "constrain.Regex"),
-        ("stream", "call constrain.stream"),
-        ("n_ctx", "constrain.Model"),
-        ("max_token", "did you mean max_tokens?"),
-    ],
+    ("response_format", "write schema="),
+    ("regex", "constrain.Regex"),
+    ("stream", "call constrain.stream"),
+    ("n_ctx", "constrain.Model"),
+    ("max_token", "did you mean max_tokens?"),
 )
 def test_an_option_of_other_programs_is_told_what_to_write(option: str, instead: str) -> None:
     given: Any = {option: 1}

@@ -70,17 +70,12 @@ def test_a_local_url_names_the_same_file_as_its_path(tmp_path: Path) -> None:
 
 @for_each(
     "url, message",
-    [
-        ("nothing://key:secret@x/y", "nothing://x/y: this is not the URL of a file: Unrecognized filesystem type"),
-        (
-            "s3://key:secret@bucket/x?secret_key=secret",
-            "s3://bucket/x: this is not the URL of a file: Unexpected query",
-        ),
-        ("s3://key:secret@bucket?region=us-east-1", "s3://bucket: this names a bucket, not a file in it"),
-        ("file:///", "this is not the URL of a file"),
-        ("file:///tmp/", "this is not the URL of a file"),
-        ("file:///tmp/a?b.jsonl", "write . in a name as %3F"),
-    ],
+    ("nothing://key:secret@x/y", "nothing://x/y: this is not the URL of a file: Unrecognized filesystem type"),
+    ("s3://key:secret@bucket/x?secret_key=secret", "s3://bucket/x: this is not the URL of a file: Unexpected query"),
+    ("s3://key:secret@bucket?region=us-east-1", "s3://bucket: this names a bucket, not a file in it"),
+    ("file:///", "this is not the URL of a file"),
+    ("file:///tmp/", "this is not the URL of a file"),
+    ("file:///tmp/a?b.jsonl", "write . in a name as %3F"),
 )
 def test_a_wrong_url_is_refused_without_its_key(url: str, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:

@@ -95,12 +95,10 @@ def test_tools_have_it_too(application: Application) -> None:
 
 @for_each(
     "fields, param",
-    [
-        ({"certificate": "yes", "response_format": FORMAT}, "certificate"),
-        ({"certificate": 1, "response_format": FORMAT}, "certificate"),
-        ({"certificate": True}, "certificate"),
-        ({"certificate": True, "response_format": FORMAT, "vote": True, "n": 3}, "certificate"),
-    ],
+    ({"certificate": "yes", "response_format": FORMAT}, "certificate"),
+    ({"certificate": 1, "response_format": FORMAT}, "certificate"),
+    ({"certificate": True}, "certificate"),
+    ({"certificate": True, "response_format": FORMAT, "vote": True, "n": 3}, "certificate"),
 )
 def test_what_has_no_certificate_is_refused(application: Application, fields: dict[str, Any], param: str) -> None:
     answer = chat(application, messages=MESSAGES, **fields)

@@ -63,12 +63,10 @@ def test_other_keys_and_changes_are_refused() -> None:
 
 @for_each(
     "pem, why",
-    [
-        (b"no key", "no private key in PEM"),
-        (private_pem(KEY, "secret"), "without a password"),
-        (private_pem(generate_private_key(SECP256R1())), "none of Ed25519"),
-        (public_pem(KEY), "no private key in PEM"),
-    ],
+    (b"no key", "no private key in PEM"),
+    (private_pem(KEY, "secret"), "without a password"),
+    (private_pem(generate_private_key(SECP256R1())), "none of Ed25519"),
+    (public_pem(KEY), "no private key in PEM"),
 )
 def test_wrong_private_keys_are_refused(pem: bytes, why: str) -> None:
     with pytest.raises(ValueError, match=why):

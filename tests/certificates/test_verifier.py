@@ -136,26 +136,24 @@ A, B = ["literal", ["a"]], ["literal", ["b"]]
 
 @for_each(
     "expressions",
-    [
-        [["class", [[-5, -1]], "char"]],
-        [["class", [[0, 255]], "bytes"]],
-        [A, B, ["repeat", 0, 5, 2], ["all", [0, 2, 1]]],
-        [["literal", ["a", "b"]], ["repeat", 0, 0, -1]],
-        [["literal", ["a", "b"]], ["repeat", 0, 0, 2.5]],
-        [["literal", ["a", "b"]], ["repeat", 0, True, 2]],
-        [["steps", 1]],
-        [["character", "byte"]],
-        [A, B, ["both", []], ["all", [0, 2, 1]]],
-        [["all", [0]]],
-        [["literal", "ab"]],
-        [["literal", {"ab": 1}]],
-        [["literal", ["ab"], 1]],
-        [["not", 1], ["literal", ["x"]]],
-        [["substring", ["ab"], 0, None, "char", ["1x1"]]],
-        [["substring", ["ab"], 0, None, "char", ["10"] * 2]],
-        [["substring", ["ab"], 0, None, "char", ["1"]]],
-        [["substring", ["ab"], 0, -1, "char", []]],
-    ],
+    [["class", [[-5, -1]], "char"]],
+    [["class", [[0, 255]], "bytes"]],
+    [A, B, ["repeat", 0, 5, 2], ["all", [0, 2, 1]]],
+    [["literal", ["a", "b"]], ["repeat", 0, 0, -1]],
+    [["literal", ["a", "b"]], ["repeat", 0, 0, 2.5]],
+    [["literal", ["a", "b"]], ["repeat", 0, True, 2]],
+    [["steps", 1]],
+    [["character", "byte"]],
+    [A, B, ["both", []], ["all", [0, 2, 1]]],
+    [["all", [0]]],
+    [["literal", "ab"]],
+    [["literal", {"ab": 1}]],
+    [["literal", ["ab"], 1]],
+    [["not", 1], ["literal", ["x"]]],
+    [["substring", ["ab"], 0, None, "char", ["1x1"]]],
+    [["substring", ["ab"], 0, None, "char", ["10"] * 2]],
+    [["substring", ["ab"], 0, None, "char", ["1"]]],
+    [["substring", ["ab"], 0, -1, "char", []]],
 )
 def test_expressions_that_the_format_does_not_know_match_nothing(expressions: list[Any]) -> None:
     with pytest.raises(ValueError, match=r"malformed|does not match|contains itself|cuts"):
@@ -167,28 +165,26 @@ EDGE = [0, 0, 1, [], [], -1, -1]
 
 @for_each(
     "changed",
-    [
-        {"tokens": [[10, "a"], [11, "b", "name"]], "budget": {"max_tokens": 1, "needed": []}},
-        *({"tokens": [[10, "a"], [name, "b"]]} for name in (None, "x", 1.0, True, -3)),
-        {"tokens": ["5a", "5b"]},
-        {"tokens": [[10, "a"], [11, "b"], [12, "", ""]]},
-        {"tokens": [[10, "a"], [11, {"hex": " 62"}]]},
-        {"vocabulary": {"eos": None}},
-        *({"derivation": steps} for steps in ([[0, 2.0], -1], [[False, 2], -1], [[0, 2], [-1, None]], [[0, 2], -1.0])),
-        *({"budget": {"max_tokens": most, "needed": []}} for most in (2.0, True, "2")),
-        *({"budget": {"max_tokens": None, "needed": [0, 0, end]}} for end in (0.0, False)),
-        *({"budget": {"max_tokens": None, "needed": [first, 0, 0]}} for first in (None, "x", 0.5)),
-        *({"rules": [{"edges": [EDGE], "accepting": found, "slots": []}]} for found in ("1", [1.0], {"1": 1}, [True])),
-        {"rules": [{"edges": [[0, 0, 1, [], [[2, 0]], -1, -1]], "accepting": [1], "slots": [-1]}]},
-        {"rules": [{"edges": [[0, 0, 1, [], [], -2, -1]], "accepting": [1], "slots": [-1]}]},
-        {"rules": [{"edges": [[0, 0, 1, [], [], 0, -1]], "accepting": [1], "slots": [-2]}]},
-        {"rules": [{"edges": [[0, 0, 1, [], [], -1, 0]], "accepting": [1], "slots": [-1]}]},
-        {"rules": [{"edges": [[0, 0, 1, [], [[1, 0]], -1, -1]], "accepting": [1], "slots": [-2]}]},
-        {"rules": [{"edges": [[0, 0, 1, {}, [], -1, -1]], "accepting": [1], "slots": []}]},
-        *({"terminals": [{"expression": 0, "role": role}]} for role in (6, -1, None, True, "1")),
-        *({"terminals": [{"expression": found}]} for found in (-1, 0.0, False, None)),
-        *({"numbers_by_double": value} for value in (None, 0, [])),
-    ],
+    {"tokens": [[10, "a"], [11, "b", "name"]], "budget": {"max_tokens": 1, "needed": []}},
+    *({"tokens": [[10, "a"], [name, "b"]]} for name in (None, "x", 1.0, True, -3)),
+    {"tokens": ["5a", "5b"]},
+    {"tokens": [[10, "a"], [11, "b"], [12, "", ""]]},
+    {"tokens": [[10, "a"], [11, {"hex": " 62"}]]},
+    {"vocabulary": {"eos": None}},
+    *({"derivation": steps} for steps in ([[0, 2.0], -1], [[False, 2], -1], [[0, 2], [-1, None]], [[0, 2], -1.0])),
+    *({"budget": {"max_tokens": most, "needed": []}} for most in (2.0, True, "2")),
+    *({"budget": {"max_tokens": None, "needed": [0, 0, end]}} for end in (0.0, False)),
+    *({"budget": {"max_tokens": None, "needed": [first, 0, 0]}} for first in (None, "x", 0.5)),
+    *({"rules": [{"edges": [EDGE], "accepting": found, "slots": []}]} for found in ("1", [1.0], {"1": 1}, [True])),
+    {"rules": [{"edges": [[0, 0, 1, [], [[2, 0]], -1, -1]], "accepting": [1], "slots": [-1]}]},
+    {"rules": [{"edges": [[0, 0, 1, [], [], -2, -1]], "accepting": [1], "slots": [-1]}]},
+    {"rules": [{"edges": [[0, 0, 1, [], [], 0, -1]], "accepting": [1], "slots": [-2]}]},
+    {"rules": [{"edges": [[0, 0, 1, [], [], -1, 0]], "accepting": [1], "slots": [-1]}]},
+    {"rules": [{"edges": [[0, 0, 1, [], [[1, 0]], -1, -1]], "accepting": [1], "slots": [-2]}]},
+    {"rules": [{"edges": [[0, 0, 1, {}, [], -1, -1]], "accepting": [1], "slots": []}]},
+    *({"terminals": [{"expression": 0, "role": role}]} for role in (6, -1, None, True, "1")),
+    *({"terminals": [{"expression": found}]} for found in (-1, 0.0, False, None)),
+    *({"numbers_by_double": value} for value in (None, 0, [])),
 )
 def test_values_of_another_type_are_refused(changed: dict[str, Any]) -> None:
     constrain.verify_certificate(of_word())
@@ -278,17 +274,15 @@ def test_changes_are_refused() -> None:
 
 @for_each(
     "limit, needed, holds",
-    [
-        (18, [], True),
-        (17, [], False),
-        (None, [], True),
-        (None, [0] * 19, True),
-        (None, [0] * 18, False),
-        (18, [*range(18, -1, -1)], True),
-        (18, [*range(19, 0, -1), 0], False),
-        (17, [0] * 19, False),
-        (None, [0] * 18 + [1], False),
-    ],
+    (18, [], True),
+    (17, [], False),
+    (None, [], True),
+    (None, [0] * 19, True),
+    (None, [0] * 18, False),
+    (18, [*range(18, -1, -1)], True),
+    (18, [*range(19, 0, -1), 0], False),
+    (17, [0] * 19, False),
+    (None, [0] * 18 + [1], False),
 )
 def test_budgets(limit: int | None, needed: list[int], holds: bool) -> None:
     certificate = sealed(made('{"n": 1, "s": "x"}'), budget={"max_tokens": limit, "needed": needed})
@@ -466,10 +460,8 @@ def test_patterns_are_those_of_ecma(pattern: str, found: list[str], others: list
 
 @for_each(
     "pattern",
-    [
-        *(r"\p{L}", "a{,2}", r"(?<n>a)", "(?i:a)", r"[\s-a]", r"[a-\s]", r"[\d-z]", r"\ud83d\ude00", r"\cA", "[+--]"),
-        r"(?<=a|bc)d",
-    ],
+    *(r"\p{L}", "a{,2}", r"(?<n>a)", "(?i:a)", r"[\s-a]", r"[a-\s]", r"[\d-z]", r"\ud83d\ude00", r"\cA", "[+--]"),
+    r"(?<=a|bc)d",
 )
 def test_patterns_that_python_cannot_say_are_not_judged(pattern: str) -> None:
     with pytest.raises((ValueError, re.error)):
@@ -480,15 +472,13 @@ def test_patterns_that_python_cannot_say_are_not_judged(pattern: str) -> None:
 
 @for_each(
     "schema, text",
-    [
-        ({"pattern": r"^\W$"}, '"é"'),
-        ({"not": {"pattern": r"^a$"}}, r'"a\n"'),
-        ({"propertyNames": {"pattern": r"^\D$"}}, '{"٣": 1}'),
-        ({"patternProperties": {r"^\W$": {}, "^b": {}}, "additionalProperties": False}, '{"é": 1}'),
-        ({"patternProperties": {r"\d$": {"const": 0}}, "additionalProperties": {"const": 1}}, r'{"٣": 1, "3\n": 1}'),
-        ({"patternProperties": {r"^\W$": {}}, "unevaluatedProperties": False}, '{"é": 1}'),
-        ({"$schema": "http://json-schema.org/draft-04/schema#", "pattern": r"^\W$"}, '"é"'),
-    ],
+    ({"pattern": r"^\W$"}, '"é"'),
+    ({"not": {"pattern": r"^a$"}}, r'"a\n"'),
+    ({"propertyNames": {"pattern": r"^\D$"}}, '{"٣": 1}'),
+    ({"patternProperties": {r"^\W$": {}, "^b": {}}, "additionalProperties": False}, '{"é": 1}'),
+    ({"patternProperties": {r"\d$": {"const": 0}}, "additionalProperties": {"const": 1}}, r'{"٣": 1, "3\n": 1}'),
+    ({"patternProperties": {r"^\W$": {}}, "unevaluatedProperties": False}, '{"é": 1}'),
+    ({"$schema": "http://json-schema.org/draft-04/schema#", "pattern": r"^\W$"}, '"é"'),
 )
 @for_each("spelling", ["text", "hex"])
 def test_the_schema_is_asked_with_patterns_of_ecma(schema: dict[str, Any], text: str, spelling: str) -> None:

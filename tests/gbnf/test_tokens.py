@@ -30,16 +30,14 @@ def compiled(grammar: str) -> constrain.Constraint:
 
 @for_each(
     "grammar, ids",
-    [
-        ("root ::= <[259]>", {259}),
-        ("root ::= <think>", {257}),
-        ("root ::= <[258]> | <think>", {257, 258}),
-        ("root ::= !</think>", set(range(N)) - {256, 258}),
-        ("root ::= !<[65]>", set(range(N)) - {65, 256}),
-        ("root ::= !<[259]> | <[259]>", set(range(N)) - {256}),
-        ('root ::= <[259]> "x" | "w"', {ord("w"), 259}),
-        ("root ::= <|end|>", {256}),
-    ],
+    ("root ::= <[259]>", {259}),
+    ("root ::= <think>", {257}),
+    ("root ::= <[258]> | <think>", {257, 258}),
+    ("root ::= !</think>", set(range(N)) - {256, 258}),
+    ("root ::= !<[65]>", set(range(N)) - {65, 256}),
+    ("root ::= !<[259]> | <[259]>", set(range(N)) - {256}),
+    ('root ::= <[259]> "x" | "w"', {ord("w"), 259}),
+    ("root ::= <|end|>", {256}),
 )
 def test_masks_have_the_named_tokens(grammar: str, ids: set[int]) -> None:
     assert allowed(compiled(grammar).matcher()) == ids
@@ -57,15 +55,13 @@ def test_reasoning_is_read_token_by_token() -> None:
 
 @for_each(
     "grammar, message, place",
-    [
-        ("root ::= <[260]>", "there is no token 260; the vocabulary has 260 tokens", (1, 10)),
-        ('root ::= "a"\n  | !<[260]>', "there is no token 260", (2, 5)),
-        ("root ::= !<|none|>", "this vocabulary has no token of this name", (1, 10)),
-        ("root ::= <[1-2]>", "GBNF names one token by its id", (1, 10)),
-        ("root ::= !<[*]>", "GBNF names one token by its id", (1, 10)),
-        ("root ::= <[]>", "GBNF names one token by its id", (1, 10)),
-        ('root ::= <|end|> "a"', "this ends the generation, but more may follow it", (1, 10)),
-    ],
+    ("root ::= <[260]>", "there is no token 260; the vocabulary has 260 tokens", (1, 10)),
+    ('root ::= "a"\n  | !<[260]>', "there is no token 260", (2, 5)),
+    ("root ::= !<|none|>", "this vocabulary has no token of this name", (1, 10)),
+    ("root ::= <[1-2]>", "GBNF names one token by its id", (1, 10)),
+    ("root ::= !<[*]>", "GBNF names one token by its id", (1, 10)),
+    ("root ::= <[]>", "GBNF names one token by its id", (1, 10)),
+    ('root ::= <|end|> "a"', "this ends the generation, but more may follow it", (1, 10)),
 )
 def test_refusals_name_the_place(grammar: str, message: str, place: tuple[int, int]) -> None:
     with pytest.raises(constrain.GrammarError) as caught:

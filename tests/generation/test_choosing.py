@@ -93,16 +93,14 @@ def test_a_tree_shares_beginnings() -> None:
 
 @for_each(
     "options, error, said",
-    [
-        ([], ValueError, "there are 0 options"),
-        (["a", "b", "a"], ValueError, "'a' occurs twice"),
-        (["a", ""], ValueError, r"options\[1\] is empty"),
-        (["a", 1], TypeError, r"options\[1\] is 1"),
-        ("ab", TypeError, "a list of texts"),
-        (["\ud800"], ValueError, "lone surrogate"),
-        ([str(number) for number in range(1001)], ValueError, "MAX_OPTIONS"),
-        (["long " * 2000, "short"], constrain.ModelError, "larger n_ctx"),
-    ],
+    ([], ValueError, "there are 0 options"),
+    (["a", "b", "a"], ValueError, "'a' occurs twice"),
+    (["a", ""], ValueError, r"options\[1\] is empty"),
+    (["a", 1], TypeError, r"options\[1\] is 1"),
+    ("ab", TypeError, "a list of texts"),
+    (["\ud800"], ValueError, "lone surrogate"),
+    ([str(number) for number in range(1001)], ValueError, "MAX_OPTIONS"),
+    (["long " * 2000, "short"], constrain.ModelError, "larger n_ctx"),
 )
 def test_wrong_options_are_refused(
     model: constrain.Model, options: list[str], error: type[Exception], said: str

@@ -99,15 +99,16 @@ def test_tagged_unions_are_never_mixed() -> None:
     assert tied.agreement == {(): 0.5, ("kind",): 0.5, ("lives",): 0.5}
 
 
-@for_each("schema, values, winner", [
-        ({"type": ["integer", "null"]}, [None, 3, 3], 3),
-        ({"type": ["integer", "string"]}, [1, 2, "a", "a"], "a"),
-        ({"type": "number"}, ["1.0", "1", "2"], 1),
-        ({"type": "array", "items": {"type": "integer"}}, [[], [], [1]], []),
-        ({"type": "array", "items": {"type": "integer"}, "minItems": 1}, [[1], [2], [3]], [1]),
-        ({"type": "string"}, [ODD, ODD, "b"], ODD),
-        ({"const": 5}, [5, 5], 5),
-    ])  # fmt: skip
+@for_each(
+    "schema, values, winner",
+    ({"type": ["integer", "null"]}, [None, 3, 3], 3),
+    ({"type": ["integer", "string"]}, [1, 2, "a", "a"], "a"),
+    ({"type": "number"}, ["1.0", "1", "2"], 1),
+    ({"type": "array", "items": {"type": "integer"}}, [[], [], [1]], []),
+    ({"type": "array", "items": {"type": "integer"}, "minItems": 1}, [[1], [2], [3]], [1]),
+    ({"type": "string"}, [ODD, ODD, "b"], ODD),
+    ({"const": 5}, [5, 5], 5),
+)
 def test_winners(schema: Any, values: list[Any], winner: Any) -> None:
     texts = [value if schema == {"type": "number"} else json.dumps(value, ensure_ascii=False) for value in values]
     assert voted(schema, *texts).value == winner

@@ -183,16 +183,11 @@ def test_a_model_that_always_reasons_needs_no_draft(reasoning: constrain.Model) 
 
 @for_each(
     "options, message",
-    [
-        ({"schema": None}, "draft needs a schema or tools; without them, the answer is free text already"),
-        ({"thinking": True}, "draft and thinking=True exclude each other"),
-        ({"draft": 0}, "draft is 0; it must be True, False, or 1 token or more"),
-        ({"draft": -3}, "draft is -3; it must be"),
-        (
-            {"draft": 20, "max_tokens": 20},
-            "draft is 20 and max_tokens is 20; max_tokens counts the draft and the answer",
-        ),
-    ],
+    ({"schema": None}, "draft needs a schema or tools; without them, the answer is free text already"),
+    ({"thinking": True}, "draft and thinking=True exclude each other"),
+    ({"draft": 0}, "draft is 0; it must be True, False, or 1 token or more"),
+    ({"draft": -3}, "draft is -3; it must be"),
+    ({"draft": 20, "max_tokens": 20}, "draft is 20 and max_tokens is 20; max_tokens counts the draft and the answer"),
 )
 def test_contradictions_are_refused(options: dict[str, Any], message: str, model: constrain.Model) -> None:
     with pytest.raises(ValueError, match=message):

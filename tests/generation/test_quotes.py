@@ -173,13 +173,11 @@ class Quoting(pydantic.BaseModel):
 
 @for_each(
     "schema, path",
-    [
-        (Quoting, ("it",)),
-        (Annotated[str, Quote()], ()),
-        (Annotated[str, Quote(), list[int]], ()),
-        ({"type": "string", "x-quote": True}, ()),
-        (r'{"type": "string", "x\u002dquote": true}', ()),
-    ],
+    (Quoting, ("it",)),
+    (Annotated[str, Quote()], ()),
+    (Annotated[str, Quote(), list[int]], ()),
+    ({"type": "string", "x-quote": True}, ()),
+    (r'{"type": "string", "x\u002dquote": true}', ()),
 )
 def test_quotes_are_found_in_schemas_of_every_kind(model: constrain.Model, schema: Any, path: tuple[str, ...]) -> None:
     answer = '{"it": "Ada"}' if path else '"Ada"'

@@ -172,14 +172,12 @@ def test_a_prefix_may_be_text(model: constrain.Model) -> None:
 
 @for_each(
     "prefix, options, error, message",
-    [
-        ('{"age"', {}, ValueError, "no answer begins with the prefix"),
-        ([10**9], {}, ValueError, "has the token id"),
-        ([2], {}, ValueError, "ends an answer"),
-        ("{", {"draft": True}, ValueError, "prefix and draft exclude each other"),
-        ('{"name": "Ada"', {"max_tokens": 2}, constrain.BudgetError, "the prefix of the answer alone has"),
-        ([1.5], {}, TypeError, "must be an integer"),
-    ],
+    ('{"age"', {}, ValueError, "no answer begins with the prefix"),
+    ([10**9], {}, ValueError, "has the token id"),
+    ([2], {}, ValueError, "ends an answer"),
+    ("{", {"draft": True}, ValueError, "prefix and draft exclude each other"),
+    ('{"name": "Ada"', {"max_tokens": 2}, constrain.BudgetError, "the prefix of the answer alone has"),
+    ([1.5], {}, TypeError, "must be an integer"),
 )
 def test_prefixes_that_cannot_be(
     model: constrain.Model, prefix: Any, options: Any, error: type[Exception], message: str

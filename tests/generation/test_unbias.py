@@ -69,17 +69,15 @@ def test_free_text_is_unbiased_already(model: constrain.Model) -> None:
 
 @for_each(
     "options, said",
-    [
-        ({}, "needs vote=True"),
-        ({"n": 3, "vote": True, "temperature": 0.5}, "leave temperature out"),
-        ({"n": 3, "vote": True, "top_k": 40}, "leave top_k out"),
-        ({"n": 3, "vote": True, "draft": True}, "without tools"),
-        ({"n": 3, "vote": True, "allow_refusal": True}, "without tools"),
-        (
-            {"n": 3, "vote": True, "schema": constrain.Lark("start: word\nword[temperature=0.5]: /[a-z]+/")},
-            "a temperature; leave it out",
-        ),
-    ],
+    ({}, "needs vote=True"),
+    ({"n": 3, "vote": True, "temperature": 0.5}, "leave temperature out"),
+    ({"n": 3, "vote": True, "top_k": 40}, "leave top_k out"),
+    ({"n": 3, "vote": True, "draft": True}, "without tools"),
+    ({"n": 3, "vote": True, "allow_refusal": True}, "without tools"),
+    (
+        {"n": 3, "vote": True, "schema": constrain.Lark("start: word\nword[temperature=0.5]: /[a-z]+/")},
+        "a temperature; leave it out",
+    ),
 )
 def test_what_does_not_fit_is_refused(model: constrain.Model, options: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):

@@ -124,16 +124,14 @@ PROPERTIES: dict[str, Any] = {"name": {}, "first_name": {}, "repository": {}, "a
 
 @for_each(
     "key, meant",
-    [
-        ("nmae", "name"),
-        ("Name", "name"),
-        ("names", "name"),
-        ("firstName", "first_name"),
-        ("reposotory", "repository"),
-        ("last_name", None),
-        ("npmRepository", None),
-        ("age", None),
-    ],
+    ("nmae", "name"),
+    ("Name", "name"),
+    ("names", "name"),
+    ("firstName", "first_name"),
+    ("reposotory", "repository"),
+    ("last_name", None),
+    ("npmRepository", None),
+    ("age", None),
 )
 def test_a_required_key_that_no_property_has_is_told_with_the_one_that_was_meant(key: str, meant: str | None) -> None:
     schema: dict[str, Any] = {"properties": PROPERTIES, "required": [key]}
@@ -149,12 +147,10 @@ def test_a_required_key_that_no_property_has_is_told_with_the_one_that_was_meant
 
 @for_each(
     "schema",
-    [
-        {"properties": {"name": {}}, "required": ["nmae", "name"]},
-        {"properties": {"name": {}}, "patternProperties": {"^n": {}}, "required": ["nmae"]},
-        {"properties": {f"name{n}": {} for n in range(200)}, "required": [f"nmae{n}" for n in range(200)]},
-        {"properties": {"name": {}}, "anyOf": [{"required": ["nmae"]}, {"required": ["name"]}]},
-    ],
+    {"properties": {"name": {}}, "required": ["nmae", "name"]},
+    {"properties": {"name": {}}, "patternProperties": {"^n": {}}, "required": ["nmae"]},
+    {"properties": {f"name{n}": {} for n in range(200)}, "required": [f"nmae{n}" for n in range(200)]},
+    {"properties": {"name": {}}, "anyOf": [{"required": ["nmae"]}, {"required": ["name"]}]},
 )
 def test_a_required_key_without_a_property_may_be_meant(schema: dict[str, Any]) -> None:
     assert compile_schema({"type": "object", **schema}).warnings == ()

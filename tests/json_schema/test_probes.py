@@ -77,15 +77,13 @@ ORDERED = {"properties": {"b": {}, "a": {}}, "required": ["c"]}
 
 @for_each(
     "text, in_schema_order",
-    [
-        ('{"b":1,"a":2,"c":3,"d":4}', True),
-        ('{"c":3}', True),
-        ('{"b":1,"c":3}', True),
-        ('{"a":2,"b":1,"c":3}', False),
-        ('{"c":3,"a":2}', False),
-        ('{"d":4,"c":3}', False),
-        ('{"b":1,"d":4,"c":3}', False),
-    ],
+    ('{"b":1,"a":2,"c":3,"d":4}', True),
+    ('{"c":3}', True),
+    ('{"b":1,"c":3}', True),
+    ('{"a":2,"b":1,"c":3}', False),
+    ('{"c":3,"a":2}', False),
+    ('{"d":4,"c":3}', False),
+    ('{"b":1,"d":4,"c":3}', False),
 )
 def test_order_of_keys(text: str, in_schema_order: bool) -> None:
     """``properties``, then required keys that are not declared, then all others."""

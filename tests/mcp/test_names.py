@@ -11,17 +11,15 @@ from tests.support import for_each
 
 @for_each(
     "tools, names",
-    [
-        ([("a", "read"), ("b", "write")], ["read", "write"]),
-        ([("a", "read"), ("b", "read"), ("b", "write")], ["a_read", "b_read", "write"]),
-        ([("a", "x/y"), ("a", "x.y")], ["x/y", "x.y"]),
-        ([("a", "x y"), ("a", "x:y")], ["a_x_y", "a_x_y_2"]),
-        ([("a", "r"), ("b", "r"), ("c", "a_r")], ["a_r", "b_r", "a_r_2"]),
-        ([("a", "größe"), ("a", "")], ["gr__e", "_"]),
-        ([("a", "x" * 140), ("b", "x" * 140)], ["a_" + "x" * 126, "b_" + "x" * 126]),
-        ([("a", "y" * 140), ("a", "y" * 141)], ["a_" + "y" * 126, "a_" + "y" * 124 + "_2"]),
-        ([("a", "t"), ("a", "t"), ("a", "a_t_2")], ["a_t", "a_t_3", "a_t_2"]),
-    ],
+    ([("a", "read"), ("b", "write")], ["read", "write"]),
+    ([("a", "read"), ("b", "read"), ("b", "write")], ["a_read", "b_read", "write"]),
+    ([("a", "x/y"), ("a", "x.y")], ["x/y", "x.y"]),
+    ([("a", "x y"), ("a", "x:y")], ["a_x_y", "a_x_y_2"]),
+    ([("a", "r"), ("b", "r"), ("c", "a_r")], ["a_r", "b_r", "a_r_2"]),
+    ([("a", "größe"), ("a", "")], ["gr__e", "_"]),
+    ([("a", "x" * 140), ("b", "x" * 140)], ["a_" + "x" * 126, "b_" + "x" * 126]),
+    ([("a", "y" * 140), ("a", "y" * 141)], ["a_" + "y" * 126, "a_" + "y" * 124 + "_2"]),
+    ([("a", "t"), ("a", "t"), ("a", "a_t_2")], ["a_t", "a_t_3", "a_t_2"]),
 )
 def test_names(tools: list[tuple[str, str]], names: list[str]) -> None:
     assert different_names(tools) == names

@@ -27,45 +27,43 @@ def text(value: str) -> TextContent:
 
 @for_each(
     "content, structured, expected",
-    [
-        ([], None, ""),
-        ([text("one"), text("two")], None, "one\ntwo"),
-        ([], {"a": "ö"}, '{"a": "ö"}'),
-        ([text('{ "a": 1 }')], {"a": 1}, '{ "a": 1 }'),
-        ([text("about a")], {"a": 1}, 'about a\n{"a": 1}'),
-        ([text("12")], {"result": 12}, "12"),
-        ([text("12")], {"result": "12"}, "12"),
-        ([text('{"a": 1}'), text('{"a": 2}')], {"result": [{"a": 1}, {"a": 2}]}, '{"a": 1}\n{"a": 2}'),
-        ([text("x")], {"result": "y"}, 'x\n{"result": "y"}'),
-        ([text("x")], ["x"], "x"),
-        ([text("Weather:"), text('{"t": 3}')], {"t": 3}, 'Weather:\n{"t": 3}'),
-        ([text("1")], {"result": True}, '1\n{"result": true}'),
-        (
-            [ImageContent(type="image", data="", mime_type="image/png"), text("a cat")],
-            None,
-            "[image (image/png), not shown: only text can be read here]\na cat",
-        ),
-        (
-            [AudioContent(type="audio", data="", mime_type="audio/wav")],
-            None,
-            "[audio (audio/wav), not shown: only text can be read here]",
-        ),
-        (
-            [ResourceLink(type="resource_link", name="n", uri="file:///n", description="notes")],
-            None,
-            "[n: notes](file:///n)",
-        ),
-        (
-            [EmbeddedResource(type="resource", resource=TextResourceContents(uri="file:///n", text="dear diary"))],
-            None,
-            "file:///n:\ndear diary",
-        ),
-        (
-            [EmbeddedResource(type="resource", resource=BlobResourceContents(uri="file:///b", blob="AA=="))],
-            None,
-            "[file:///b (binary data), not shown: only text can be read here]",
-        ),
-    ],
+    ([], None, ""),
+    ([text("one"), text("two")], None, "one\ntwo"),
+    ([], {"a": "ö"}, '{"a": "ö"}'),
+    ([text('{ "a": 1 }')], {"a": 1}, '{ "a": 1 }'),
+    ([text("about a")], {"a": 1}, 'about a\n{"a": 1}'),
+    ([text("12")], {"result": 12}, "12"),
+    ([text("12")], {"result": "12"}, "12"),
+    ([text('{"a": 1}'), text('{"a": 2}')], {"result": [{"a": 1}, {"a": 2}]}, '{"a": 1}\n{"a": 2}'),
+    ([text("x")], {"result": "y"}, 'x\n{"result": "y"}'),
+    ([text("x")], ["x"], "x"),
+    ([text("Weather:"), text('{"t": 3}')], {"t": 3}, 'Weather:\n{"t": 3}'),
+    ([text("1")], {"result": True}, '1\n{"result": true}'),
+    (
+        [ImageContent(type="image", data="", mime_type="image/png"), text("a cat")],
+        None,
+        "[image (image/png), not shown: only text can be read here]\na cat",
+    ),
+    (
+        [AudioContent(type="audio", data="", mime_type="audio/wav")],
+        None,
+        "[audio (audio/wav), not shown: only text can be read here]",
+    ),
+    (
+        [ResourceLink(type="resource_link", name="n", uri="file:///n", description="notes")],
+        None,
+        "[n: notes](file:///n)",
+    ),
+    (
+        [EmbeddedResource(type="resource", resource=TextResourceContents(uri="file:///n", text="dear diary"))],
+        None,
+        "file:///n:\ndear diary",
+    ),
+    (
+        [EmbeddedResource(type="resource", resource=BlobResourceContents(uri="file:///b", blob="AA=="))],
+        None,
+        "[file:///b (binary data), not shown: only text can be read here]",
+    ),
 )
 def test_results(content: list[ContentBlock], structured: Any, expected: str) -> None:
     result = CallToolResult(content=content, structured_content=structured)

@@ -14,24 +14,25 @@ from constrain.mcp.servers import Address, Command, read_servers
 from tests.support import for_each
 
 
-@for_each("source, name, server", [
-        ("uvx mcp-time --zone 'A B'", "mcp-time", Command("uvx", ("mcp-time", "--zone", "A B"))),
-        ("npx -y @scope/server-files /tmp", "server-files", Command("npx", ("-y", "@scope/server-files", "/tmp"))),
-        (["python", "-m", "notes"], "notes", Command("python", ("-m", "notes"))),
-        (["/usr/bin/python3.11", "notes.py"], "notes.py", Command("/usr/bin/python3.11", ("notes.py",))),
-        ("python", "python", Command("python")),
-        ("https://mcp.example.org:8000/mcp", "mcp.example.org", Address("https://mcp.example.org:8000/mcp")),
-        (
-            {"mcpServers": {"a": {"command": "c", "args": ["d"], "env": {"E": "f"}, "cwd": "/g", "type": "stdio"}}},
-            "a",
-            Command("c", ("d",), {"E": "f"}, "/g"),
-        ),
-        (
-            {"mcpServers": {"a": {"url": "http://b", "headers": {"C": "d"}, "type": "http"}}, "theme": "dark"},
-            "a",
-            Address("http://b", {"C": "d"}),
-        ),
-    ])  # fmt: skip
+@for_each(
+    "source, name, server",
+    ("uvx mcp-time --zone 'A B'", "mcp-time", Command("uvx", ("mcp-time", "--zone", "A B"))),
+    ("npx -y @scope/server-files /tmp", "server-files", Command("npx", ("-y", "@scope/server-files", "/tmp"))),
+    (["python", "-m", "notes"], "notes", Command("python", ("-m", "notes"))),
+    (["/usr/bin/python3.11", "notes.py"], "notes.py", Command("/usr/bin/python3.11", ("notes.py",))),
+    ("python", "python", Command("python")),
+    ("https://mcp.example.org:8000/mcp", "mcp.example.org", Address("https://mcp.example.org:8000/mcp")),
+    (
+        {"mcpServers": {"a": {"command": "c", "args": ["d"], "env": {"E": "f"}, "cwd": "/g", "type": "stdio"}}},
+        "a",
+        Command("c", ("d",), {"E": "f"}, "/g"),
+    ),
+    (
+        {"mcpServers": {"a": {"url": "http://b", "headers": {"C": "d"}, "type": "http"}}, "theme": "dark"},
+        "a",
+        Address("http://b", {"C": "d"}),
+    ),
+)
 def test_servers(source: Any, name: str, server: Command | Address) -> None:
     assert read_servers([source], {}) == {name: server}
 
@@ -75,22 +76,23 @@ def test_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     assert error.value.pointer == "/mcpServers/a/args/0"
 
 
-@for_each("source, message, pointer", [
-        ((), "needs a server", None),
-        (("",), "is no server", None),
-        (("'a",), "cannot be read", None),
-        (([1],), "is no server", None),
-        (({},), "has no object mcpServers", "/mcpServers"),
-        (({"mcpServers": {}},), "needs a server", None),
-        (({"mcpServers": {"a": {}}},), "either command or url", "/mcpServers/a"),
-        (({"mcpServers": {"a": {"command": "c", "url": "u"}}},), "either command or url", "/mcpServers/a"),
-        (({"mcpServers": {"a": {"command": ""}}},), "command is a text", "/mcpServers/a/command"),
-        (({"mcpServers": {"a": {"command": "c", "args": "d"}}},), "args is a list", "/mcpServers/a/args"),
-        (({"mcpServers": {"a": {"command": "c", "env": {"E": 1}}}},), "env is an object", "/mcpServers/a/env"),
-        (({"mcpServers": {"a": {"command": "c", "arg": []}}},), "unknown key 'arg'; .* args", "/mcpServers/a/arg"),
-        (({"mcpServers": {"a": {"url": "http://b", "type": "sse"}}},), "not supported", "/mcpServers/a"),
-        ((Path("/no/such/file.json"),), "cannot be read: No such file", None),
-    ])  # fmt: skip
+@for_each(
+    "source, message, pointer",
+    ((), "needs a server", None),
+    (("",), "is no server", None),
+    (("'a",), "cannot be read", None),
+    (([1],), "is no server", None),
+    (({},), "has no object mcpServers", "/mcpServers"),
+    (({"mcpServers": {}},), "needs a server", None),
+    (({"mcpServers": {"a": {}}},), "either command or url", "/mcpServers/a"),
+    (({"mcpServers": {"a": {"command": "c", "url": "u"}}},), "either command or url", "/mcpServers/a"),
+    (({"mcpServers": {"a": {"command": ""}}},), "command is a text", "/mcpServers/a/command"),
+    (({"mcpServers": {"a": {"command": "c", "args": "d"}}},), "args is a list", "/mcpServers/a/args"),
+    (({"mcpServers": {"a": {"command": "c", "env": {"E": 1}}}},), "env is an object", "/mcpServers/a/env"),
+    (({"mcpServers": {"a": {"command": "c", "arg": []}}},), "unknown key 'arg'; .* args", "/mcpServers/a/arg"),
+    (({"mcpServers": {"a": {"url": "http://b", "type": "sse"}}},), "not supported", "/mcpServers/a"),
+    ((Path("/no/such/file.json"),), "cannot be read: No such file", None),
+)
 def test_what_is_no_server_is_refused(source: Any, message: str, pointer: str | None) -> None:
     with pytest.raises(ToolError, match=message) as error:
         constrain.mcp.connect(*source)

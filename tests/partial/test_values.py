@@ -279,10 +279,8 @@ def test_a_text_that_may_become_a_member_of_an_enum_is_shown_when_it_is_not_that
 
 @for_each(
     "kind",
-    [
-        *(str, Any, str | None, int | str | bool, str | list[str] | Line),
-        Literal["ada"] | Annotated[str, Field(min_length=3)],
-    ],
+    *(str, Any, str | None, int | str | bool, str | list[str] | Line),
+    Literal["ada"] | Annotated[str, Field(min_length=3)],
 )
 @for_each("text", TEXTS)
 def test_a_text_that_only_types_of_texts_may_take_grows(kind: Any, text: str) -> None:

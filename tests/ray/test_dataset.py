@@ -131,12 +131,10 @@ class Files:
 
 @for_each(
     "ids, message",
-    [
-        ([1, 2, 3, 2], "the id 2 occurs 2 times"),
-        (["a", "b", "b", "b"], "the id 'b' occurs 3 times"),
-        ([1, None, 3, 4], "1 rows have no id"),
-        ([2**53, 2**53 + 1, 5, 6], None),
-    ],
+    ([1, 2, 3, 2], "the id 2 occurs 2 times"),
+    (["a", "b", "b", "b"], "the id 'b' occurs 3 times"),
+    ([1, None, 3, 4], "1 rows have no id"),
+    ([2**53, 2**53 + 1, 5, 6], None),
 )
 def test_a_checkpoint_needs_an_id_for_each_row(ids: list[Any], message: str | None) -> None:
     files: list[Any] = [Files(pa.table({"id": part, "prompt": ["x"] * 2})) for part in (ids[:2], ids[2:])]

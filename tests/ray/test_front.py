@@ -170,14 +170,12 @@ def test_a_request_that_is_sent_again_creates_one_response() -> None:
 
 @for_each(
     "path, media_type, last",
-    [
-        ("/v1/chat/completions", SSE, 'data: {"error":{"message":'),
-        ("/v1/completions", SSE, 'data: {"error":{"message":'),
-        ("/v1/responses", SSE, 'event: error\ndata: {"type":"error","code":"service_unavailable","message":'),
-        ("/v1/messages", SSE, 'event: error\ndata: {"type":"error","error":{"type":'),
-        ("/playground/api/v1/generate", SSE, 'data: {"type":"error","error":{"message":'),
-        ("/api/chat", "application/x-ndjson", '{"error":"The process that wrote the answer was lost."}\n'),
-    ],
+    ("/v1/chat/completions", SSE, 'data: {"error":{"message":'),
+    ("/v1/completions", SSE, 'data: {"error":{"message":'),
+    ("/v1/responses", SSE, 'event: error\ndata: {"type":"error","code":"service_unavailable","message":'),
+    ("/v1/messages", SSE, 'event: error\ndata: {"type":"error","error":{"type":'),
+    ("/playground/api/v1/generate", SSE, 'data: {"type":"error","error":{"message":'),
+    ("/api/chat", "application/x-ndjson", '{"error":"The process that wrote the answer was lost."}\n'),
 )
 def test_a_stream_that_has_begun_ends_with_an_error(path: str, media_type: str, last: str) -> None:
     replicas = Replicas(Parts([start(media_type), part("data: 1\n\n"), part("data: 2\n\n")], LOST))

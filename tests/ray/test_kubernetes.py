@@ -45,13 +45,11 @@ def test_a_manifest_has_the_fields_of_its_kind(found: dict[str, Any]) -> None:
 
 @for_each(
     "path, value",
-    [
-        ("entryPoint", "python job.py"),
-        ("shutdownAfterJobFinishes", "true"),
-        ("rayClusterSpec.headGroupSpec.rayStartParams.num-cpus", 0),
-        ("rayClusterSpec.headGroupSpec.template.spec.container", []),
-        ("rayClusterSpec.headGroupSpec.template.spec.volumes", [{"name": "data"}]),
-    ],
+    ("entryPoint", "python job.py"),
+    ("shutdownAfterJobFinishes", "true"),
+    ("rayClusterSpec.headGroupSpec.rayStartParams.num-cpus", 0),
+    ("rayClusterSpec.headGroupSpec.template.spec.container", []),
+    ("rayClusterSpec.headGroupSpec.template.spec.volumes", [{"name": "data"}]),
 )
 def test_a_mistake_in_a_manifest_is_found(path: str, value: object) -> None:
     wrong = copy.deepcopy(JOB)

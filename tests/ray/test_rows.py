@@ -34,16 +34,11 @@ def reader(prompt: Any, **fields: Any) -> RowReader:
 
 @for_each(
     "prompt, expected",
-    [
-        ("text", "a letter"),
-        ("messages", [{"role": "user", "content": "x"}]),
-        ("{name} is {age}, {{so}}", "Ada is 36, {so}"),
-        (lambda row: row["name"] * 2, "AdaAda"),
-        (
-            lambda row: [{"role": "user", "content": row["name"], "tool_calls": None}],
-            [{"role": "user", "content": "Ada"}],
-        ),
-    ],
+    ("text", "a letter"),
+    ("messages", [{"role": "user", "content": "x"}]),
+    ("{name} is {age}, {{so}}", "Ada is 36, {so}"),
+    (lambda row: row["name"] * 2, "AdaAda"),
+    (lambda row: [{"role": "user", "content": row["name"], "tool_calls": None}], [{"role": "user", "content": "Ada"}]),
 )
 def test_prompts_come_from_columns_templates_and_functions(prompt: Any, expected: Any) -> None:
     task = reader(prompt).read(ROW)
@@ -52,15 +47,13 @@ def test_prompts_come_from_columns_templates_and_functions(prompt: Any, expected
 
 @for_each(
     "prompt, fields, message",
-    [
-        ("none", {}, "the prompt is None"),
-        ("{name} {none}", {}, "column 'none'"),
-        ("age", {}, "the prompt is 36"),
-        (lambda row: row["gone"], {}, "KeyError: 'gone'"),
-        (lambda _: 5, {}, "the prompt is 5"),
-        ("text", {"id_column": "none"}, "column 'none' has None"),
-        ("text", {"source_columns": {"letter": "age"}}, "column 'age' has 36"),
-    ],
+    ("none", {}, "the prompt is None"),
+    ("{name} {none}", {}, "column 'none'"),
+    ("age", {}, "the prompt is 36"),
+    (lambda row: row["gone"], {}, "KeyError: 'gone'"),
+    (lambda _: 5, {}, "the prompt is 5"),
+    ("text", {"id_column": "none"}, "column 'none' has None"),
+    ("text", {"source_columns": {"letter": "age"}}, "column 'age' has 36"),
 )
 def test_rows_that_cannot_be_answered_are_errors(prompt: Any, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(LineError, match=message):
@@ -69,14 +62,12 @@ def test_rows_that_cannot_be_answered_are_errors(prompt: Any, fields: dict[str, 
 
 @for_each(
     "prompt, fields, message",
-    [
-        ("gone", {}, "neither a column nor a template"),
-        ("{gone}", {}, "prompt has {gone}"),
-        ("{name.first}", {}, "the name of a column"),
-        ("{age:3}", {}, "the name of a column"),
-        ("text", {"id_column": "key"}, "id_column is 'key'"),
-        ("text", {"source_columns": {"letter": "gone"}}, r"source_columns\['letter'\] is 'gone'"),
-    ],
+    ("gone", {}, "neither a column nor a template"),
+    ("{gone}", {}, "prompt has {gone}"),
+    ("{name.first}", {}, "the name of a column"),
+    ("{age:3}", {}, "the name of a column"),
+    ("text", {"id_column": "key"}, "id_column is 'key'"),
+    ("text", {"source_columns": {"letter": "gone"}}, r"source_columns\['letter'\] is 'gone'"),
 )
 def test_columns_that_are_not_there_are_named(prompt: Any, fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -143,12 +134,10 @@ def test_nulls_and_maps_in_messages_are_read_as_in_a_batch(messages: Any, kind: 
 
 @for_each(
     "prompt, fields, columns",
-    [
-        ("text", {}, ["text", "id"]),
-        ("{name} is {age}", {"source_columns": {"letter": "text"}}, ["name", "age", "id", "text"]),
-        ("id", {"id_column": None}, ["id"]),
-        (str, {}, list(ROW)),
-    ],
+    ("text", {}, ["text", "id"]),
+    ("{name} is {age}", {"source_columns": {"letter": "text"}}, ["name", "age", "id", "text"]),
+    ("id", {"id_column": None}, ["id"]),
+    (str, {}, list(ROW)),
 )
 def test_only_columns_that_are_named_are_read(prompt: Any, fields: dict[str, Any], columns: list[str]) -> None:
     assert reader(prompt, **fields).needed(list(ROW)) == columns

@@ -185,14 +185,12 @@ def test_votes_quotes_and_tools() -> None:
 
 @for_each(
     "options, error, message",
-    [
-        ({"vote": True}, ValueError, "vote=True needs n"),
-        ({"n": 0}, ValueError, "n is 0"),
-        ({"trace": True}, ValueError, "trace is not for tables"),
-        ({"temprature": 1}, TypeError, "temprature"),
-        ({"max_tokens": -1}, ValueError, "max_tokens is -1"),
-        ({"schema": {"type": "strin"}}, constrain.SchemaError, "strin"),
-    ],
+    ({"vote": True}, ValueError, "vote=True needs n"),
+    ({"n": 0}, ValueError, "n is 0"),
+    ({"trace": True}, ValueError, "trace is not for tables"),
+    ({"temprature": 1}, TypeError, "temprature"),
+    ({"max_tokens": -1}, ValueError, "max_tokens is -1"),
+    ({"schema": {"type": "strin"}}, constrain.SchemaError, "strin"),
 )
 def test_options_that_no_answer_can_have_are_refused(options: dict[str, Any], error: type, message: str) -> None:
     with pytest.raises(error, match=message):

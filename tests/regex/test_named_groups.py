@@ -15,18 +15,16 @@ from tests.support import for_each
 
 @for_each(
     "pattern, text",
-    [
-        (r"(?P<k>.*?): (?P<v>.*)", "a: b: c"),
-        (r"(?P<k>.*): (?P<v>.*)", "a: b: c"),
-        (r"(?P<a>a|ab)(?P<b>c|bcd)(?P<c>d*)", "abcd"),
-        (r"(?i)^(?P<a>É+)$", "éÉ"),
-        (r"\b(?P<w>\w+)\b (?P<r>.*)", "ab cd"),
-        (r"(?P<n>\d{2,3})(?P<m>\d*)", "12345"),
-        (r"(?P<n>\d{2,3}?)(?P<m>\d*)", "12345"),
-        (r"(?s)(?P<a>.)(?:x|(?P<b>y))", "\nx"),
-        ("(?x) (?P<a> a+ )  # a comment\n b", "aab"),
-        (r"(?m)^(?P<a>\w+)$\n^(?P<b>\w+)$", "ab\ncd"),
-    ],
+    (r"(?P<k>.*?): (?P<v>.*)", "a: b: c"),
+    (r"(?P<k>.*): (?P<v>.*)", "a: b: c"),
+    (r"(?P<a>a|ab)(?P<b>c|bcd)(?P<c>d*)", "abcd"),
+    (r"(?i)^(?P<a>É+)$", "éÉ"),
+    (r"\b(?P<w>\w+)\b (?P<r>.*)", "ab cd"),
+    (r"(?P<n>\d{2,3})(?P<m>\d*)", "12345"),
+    (r"(?P<n>\d{2,3}?)(?P<m>\d*)", "12345"),
+    (r"(?s)(?P<a>.)(?:x|(?P<b>y))", "\nx"),
+    ("(?x) (?P<a> a+ )  # a comment\n b", "aab"),
+    (r"(?m)^(?P<a>\w+)$\n^(?P<b>\w+)$", "ab\ncd"),
 )
 def test_groups_are_those_of_re(pattern: str, text: str) -> None:
     expected = re.fullmatch(pattern, text)

@@ -103,22 +103,20 @@ UNIQUE = {"type": "array", "items": {"type": ["string", "number", "array", "obje
 
 @for_each(
     "source, right, wrong",
-    [
-        (UNIQUE, "[1,2,[1],[2],{}]", "[[1],[1.0]]"),
-        (UNIQUE, '[{"a":1,"b":2},{"a":2,"b":1}]', '[{"a":1,"b":2},{"b":2,"a":1}]'),
-        (UNIQUE, '[{"a":1},{"b":1}]', '[{"a":[1]},{"a":[1]}]'),
-        (UNIQUE, "[0.1,0.2]", "[0.1,0.10000000000000000001]"),
-        ({"type": "object"}, '{"a":1,"b":{"a":1}}', '{"a":1,"a":2}'),
-        ({"type": "array", "minItems": 2, "maxItems": 3}, "[1,2]", "[1,2,3,4]"),
-        ({"type": "integer", "multipleOf": 7}, "49", "50"),
-        ({"type": "string", "pattern": "a", "maxLength": 3}, '"xa"', '"xaxx"'),
-        ({"type": "string", "not": {"pattern": "b"}}, '"a"', '"ab"'),
-        (Lark('start: e\ne: e "+" e | "(" e? ")" | /[0-9]+/\n'), "1+2+(3)+()", "1++2"),
-        (Lark('start: a a b\na: "x"?\nb: a c\nc: "y"*\n'), "xxxyy", "xxxx"),
-        (Lark('start: "a" "b"\n%ignore " "\n'), "a  b", " ab"),
-        (Lark('start: a "."\na[lazy]: /a+b?/'), "a.", "aa."),
-        (Regex(r"(?:ab|a)+(?!b)", dialect="ecma"), "aab", "b"),
-    ],
+    (UNIQUE, "[1,2,[1],[2],{}]", "[[1],[1.0]]"),
+    (UNIQUE, '[{"a":1,"b":2},{"a":2,"b":1}]', '[{"a":1,"b":2},{"b":2,"a":1}]'),
+    (UNIQUE, '[{"a":1},{"b":1}]', '[{"a":[1]},{"a":[1]}]'),
+    (UNIQUE, "[0.1,0.2]", "[0.1,0.10000000000000000001]"),
+    ({"type": "object"}, '{"a":1,"b":{"a":1}}', '{"a":1,"a":2}'),
+    ({"type": "array", "minItems": 2, "maxItems": 3}, "[1,2]", "[1,2,3,4]"),
+    ({"type": "integer", "multipleOf": 7}, "49", "50"),
+    ({"type": "string", "pattern": "a", "maxLength": 3}, '"xa"', '"xaxx"'),
+    ({"type": "string", "not": {"pattern": "b"}}, '"a"', '"ab"'),
+    (Lark('start: e\ne: e "+" e | "(" e? ")" | /[0-9]+/\n'), "1+2+(3)+()", "1++2"),
+    (Lark('start: a a b\na: "x"?\nb: a c\nc: "y"*\n'), "xxxyy", "xxxx"),
+    (Lark('start: "a" "b"\n%ignore " "\n'), "a  b", " ab"),
+    (Lark('start: a "."\na[lazy]: /a+b?/'), "a.", "aa."),
+    (Regex(r"(?:ab|a)+(?!b)", dialect="ecma"), "aab", "b"),
 )
 def test_each_part_of_a_grammar_is_exported(source: Any, right: str, wrong: str) -> None:
     assert require_equal(source, [right, wrong]) == [True, False]

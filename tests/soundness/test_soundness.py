@@ -58,26 +58,27 @@ def test_models_read_what_is_written() -> None:
 # The judge
 
 
-@for_each("schema, text, invalid", [
-        ({"exclusiveMaximum": 1}, "0.99999999999999999999", {"doubles", "integers and doubles"}),
-        ({"maximum": 1}, "1.00000000000000000001", {"decimals"}),
-        ({"const": 2**53 + 1}, "9007199254740993.0", {"integers and doubles"}),
-        ({"const": 2**53}, "9007199254740993", {"decimals", "integers and doubles"}),
-        ({"multipleOf": Decimal("0.1")}, "0.3", set()),
-        ({"multipleOf": 0.1}, "0.35", {"decimals", "doubles", "integers and doubles"}),
-        ({"multipleOf": 3}, "1e400", {"decimals", "doubles", "integers and doubles"}),
-        ({"type": "integer"}, "1e400", {"doubles", "integers and doubles"}),
-        ({"uniqueItems": True}, "[[1], [true], [1]]", {"decimals", "doubles", "integers and doubles"}),
-        ({"uniqueItems": True}, "[9007199254740992, 9007199254740993]", {"doubles"}),
-        ({"pattern": "b$"}, '"b\\n"', {"decimals", "doubles", "integers and doubles"}),
-        ({"format": "date", "$schema": DRAFTS[4]}, '"x"', None),
-        ({"type": "integer", "$schema": DRAFTS[4]}, "2.0", {"decimals", "integers and doubles"}),
-        ({"unevaluatedItems": False, "items": True, "$schema": DRAFTS[2019]}, "[1]", set()),
-        ({"unevaluatedItems": False, "contains": {"const": 1}, "$schema": DRAFTS[2019]}, "[1]", None),
-        ({"unevaluatedItems": False, "contains": {"const": 1}}, "[1]", set()),
-        ({"unevaluatedProperties": False, "anyOf": [{"properties": {"a": True}}, False]}, '{"a": 1}', set()),
-        ({"unevaluatedProperties": False, "patternProperties": {"b$": True}}, '{"b\\n": 1}', None),
-    ])  # fmt: skip
+@for_each(
+    "schema, text, invalid",
+    ({"exclusiveMaximum": 1}, "0.99999999999999999999", {"doubles", "integers and doubles"}),
+    ({"maximum": 1}, "1.00000000000000000001", {"decimals"}),
+    ({"const": 2**53 + 1}, "9007199254740993.0", {"integers and doubles"}),
+    ({"const": 2**53}, "9007199254740993", {"decimals", "integers and doubles"}),
+    ({"multipleOf": Decimal("0.1")}, "0.3", set()),
+    ({"multipleOf": 0.1}, "0.35", {"decimals", "doubles", "integers and doubles"}),
+    ({"multipleOf": 3}, "1e400", {"decimals", "doubles", "integers and doubles"}),
+    ({"type": "integer"}, "1e400", {"doubles", "integers and doubles"}),
+    ({"uniqueItems": True}, "[[1], [true], [1]]", {"decimals", "doubles", "integers and doubles"}),
+    ({"uniqueItems": True}, "[9007199254740992, 9007199254740993]", {"doubles"}),
+    ({"pattern": "b$"}, '"b\\n"', {"decimals", "doubles", "integers and doubles"}),
+    ({"format": "date", "$schema": DRAFTS[4]}, '"x"', None),
+    ({"type": "integer", "$schema": DRAFTS[4]}, "2.0", {"decimals", "integers and doubles"}),
+    ({"unevaluatedItems": False, "items": True, "$schema": DRAFTS[2019]}, "[1]", set()),
+    ({"unevaluatedItems": False, "contains": {"const": 1}, "$schema": DRAFTS[2019]}, "[1]", None),
+    ({"unevaluatedItems": False, "contains": {"const": 1}}, "[1]", set()),
+    ({"unevaluatedProperties": False, "anyOf": [{"properties": {"a": True}}, False]}, '{"a": 1}', set()),
+    ({"unevaluatedProperties": False, "patternProperties": {"b$": True}}, '{"b\\n": 1}', None),
+)
 def test_the_judge_reads_numbers_in_every_way(schema: object, text: str, invalid: set[str] | None) -> None:
     errors = Judge(schema).errors(text)
     assert set(errors) == ({"decimals", "doubles", "integers and doubles"} if invalid is None else invalid)

@@ -312,16 +312,11 @@ def test_wrong_forced_tokens_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @for_each(
     "source, text, spoil, place",
-    [
-        (
-            *(UNIQUE, "[[1],[2]]", lambda steps: [step for step in steps if step != derivation.END]),
-            "step [0-9]+ of the derivation, at byte [0-9]+",
-        ),
-        (
-            *(ARRAY, "[1,1]", lambda steps: [[s[0], s[1] + 1] if isinstance(s, list) else s for s in steps]),
-            "at byte 0",
-        ),
-    ],
+    (
+        *(UNIQUE, "[[1],[2]]", lambda steps: [step for step in steps if step != derivation.END]),
+        "step [0-9]+ of the derivation, at byte [0-9]+",
+    ),
+    (*(ARRAY, "[1,1]", lambda steps: [[s[0], s[1] + 1] if isinstance(s, list) else s for s in steps]), "at byte 0"),
 )
 def test_steps_that_are_left_out_and_spans_that_are_moved_are_found(
     source: Any, text: str, spoil: Callable[[list[Any]], list[Any]], place: str

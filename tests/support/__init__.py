@@ -77,7 +77,7 @@ def small_vocabulary(seed: int = 0, *, more: int = 1_500) -> constrain.Vocabular
     rng = Random(seed)
     tokens = [bytes([byte]) for byte in range(256)]
     tokens += [
-        *(b'{"', b'":', b'": ', b'",', b'", "', b'"}', b'"]', b"},", b"}]", b"[]", b"{}", b"true", b"false", b"null"),
+        *(b'{"', b'":', b'": ', b'",', b'", "', b'"}', b'"]', b"},", b"}]", b"[]", b"{}", b"true", b"false", b"null")
     ]
     tokens += [f"{number}".encode() for number in range(100)]
     alphabet = "abcdefghijklmnopqrstuvwxyz  \"',:{}[]0123456789é€"
@@ -167,12 +167,13 @@ def check_each(cases: Iterable[T], check: Callable[[T], object]) -> None:
     assert not failed, "\n\n".join(failed)
 
 
-def for_each(names: str, rows: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def for_each(names: str, *rows: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Like ``pytest.mark.parametrize``, but one test, whose failure shows every row that fails.
 
-    For rows that take a millisecond: as tests, each would cost several more. They share the fixtures.
+    For rows that take a millisecond: as tests, each would cost several more. They share the fixtures. The rows are all
+    further arguments, or what the only one has.
     """
-    listed, named = list(rows), names.replace(" ", "").split(",")
+    listed, named = list(rows[0]) if len(rows) == 1 else list(rows), names.replace(" ", "").split(",")
     assert listed, "a test of no rows cannot fail"
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:

@@ -45,11 +45,9 @@ def within_calls(count: int, read: Callable[[], Any]) -> Any:
 @for_each("calls", [0, 700])
 @for_each(
     "read",
-    [
-        lambda: result_type(LISTS).parse(lists(MAX_ANSWER_NESTING)),
-        lambda: result_type(json.dumps(LISTS)).parse(lists(MAX_ANSWER_NESTING)),
-        lambda: TOOL.read(arguments(MAX_ANSWER_NESTING)).values,
-    ],
+    lambda: result_type(LISTS).parse(lists(MAX_ANSWER_NESTING)),
+    lambda: result_type(json.dumps(LISTS)).parse(lists(MAX_ANSWER_NESTING)),
+    lambda: TOOL.read(arguments(MAX_ANSWER_NESTING)).values,
 )
 def test_the_deepest_answer_is_read_whatever_calls_are_under_way(calls: int, read: Callable[[], Any]) -> None:
     assert depth(within_calls(calls, read)) == MAX_ANSWER_NESTING
@@ -58,14 +56,12 @@ def test_the_deepest_answer_is_read_whatever_calls_are_under_way(calls: int, rea
 @for_each("levels", [TOO_DEEP, 100_000])
 @for_each(
     "read, text",
-    [
-        (result_type(LISTS).parse, lists),
-        (result_type(list[Any]).parse, lists),
-        (result_type(list[Decimal | list[Any]]).parse, lists),
-        (TOOL.read, arguments),
-        (TOOL.validate, arguments),
-        (replace(TOOL, function=dict).call, arguments),
-    ],
+    (result_type(LISTS).parse, lists),
+    (result_type(list[Any]).parse, lists),
+    (result_type(list[Decimal | list[Any]]).parse, lists),
+    (TOOL.read, arguments),
+    (TOOL.validate, arguments),
+    (replace(TOOL, function=dict).call, arguments),
 )
 def test_what_is_deeper_is_an_error_that_has_the_text(
     read: Callable[[str], Any], text: Callable[[int], str], levels: int

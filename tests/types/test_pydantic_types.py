@@ -295,13 +295,11 @@ def test_sets_are_read_from_texts_of_their_grammar(kind: Any) -> None:
 
 @for_each(
     "key",
-    [
-        *(date, UUID, Size, Level),
-        Literal["a", "b"],
-        int | bool,
-        Optional[int],  # noqa: UP045
-        Annotated[int, pydantic.AfterValidator(abs)],
-    ],
+    *(date, UUID, Size, Level),
+    Literal["a", "b"],
+    int | bool,
+    Optional[int],  # noqa: UP045
+    Annotated[int, pydantic.AfterValidator(abs)],
 )
 def test_dicts_are_read_with_the_keys_that_propertynames_allows(key: Any) -> None:
     kind = Annotated[dict[key, int], Field(min_length=1)]
@@ -883,15 +881,13 @@ def test_multiples_of_what_no_float_is_are_read(step: float) -> None:
 
 @for_each(
     "kind, text",
-    [
-        (Annotated[Decimal, Field(multiple_of=Decimal("0.1"))], "98793528.3"),
-        (Annotated[int, Field(multiple_of=3)], "300000000"),
-        (Annotated[float, Field(multiple_of=0.5)], "300000000.5"),
-        (Annotated[float, Field(multiple_of=0.1, ge=2_000_000)], "2000000.5"),
-        (Annotated[float, Field(multiple_of=0.1, gt=1_000_000)], "1000000.5"),
-        (Annotated[float, Field(multiple_of=0.1, ge=0, lt=10**9)], "999999.9"),
-        (Annotated[float, Field(multiple_of=1_500_000.1, gt=0)], "1500000.1"),
-    ],
+    (Annotated[Decimal, Field(multiple_of=Decimal("0.1"))], "98793528.3"),
+    (Annotated[int, Field(multiple_of=3)], "300000000"),
+    (Annotated[float, Field(multiple_of=0.5)], "300000000.5"),
+    (Annotated[float, Field(multiple_of=0.1, ge=2_000_000)], "2000000.5"),
+    (Annotated[float, Field(multiple_of=0.1, gt=1_000_000)], "1000000.5"),
+    (Annotated[float, Field(multiple_of=0.1, ge=0, lt=10**9)], "999999.9"),
+    (Annotated[float, Field(multiple_of=1_500_000.1, gt=0)], "1500000.1"),
 )
 def test_other_multiples_have_no_bounds_but_their_own(kind: Any, text: str) -> None:
     constraint = constrain.compile(kind, byte_vocabulary(), cache=False)

@@ -265,15 +265,13 @@ def test_from_tokens_drops_the_bytes_of_special_ids_and_keeps_encode() -> None:
 
 @for_each(
     "tokens, ids, message",
-    [
-        ([b"a", b""], {"eos": [2]}, "end-of-generation id 2 is out of range"),
-        ([b"a", b""], {"eos": [-1]}, "id -1"),
-        ([b"a", b""], {"eos": [1], "special": [7]}, "special id 7"),
-        ([b"a", b""], {"eos": []}, "no end-of-generation"),
-        ([], {"eos": []}, "no end-of-generation"),
-        ([b"", b""], {"eos": [0]}, "none of the 2 tokens has a text"),
-        (["a", b""], {"eos": [1]}, "token 0 is str, not bytes"),
-    ],
+    ([b"a", b""], {"eos": [2]}, "end-of-generation id 2 is out of range"),
+    ([b"a", b""], {"eos": [-1]}, "id -1"),
+    ([b"a", b""], {"eos": [1], "special": [7]}, "special id 7"),
+    ([b"a", b""], {"eos": []}, "no end-of-generation"),
+    ([], {"eos": []}, "no end-of-generation"),
+    ([b"", b""], {"eos": [0]}, "none of the 2 tokens has a text"),
+    (["a", b""], {"eos": [1]}, "token 0 is str, not bytes"),
 )
 def test_from_tokens_says_what_is_wrong(tokens: list[bytes], ids: dict[str, list[int]], message: str) -> None:
     with pytest.raises(constrain.ModelError, match=message):

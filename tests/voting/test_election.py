@@ -20,18 +20,19 @@ def vote(*values: Any) -> Any:
     return json.loads(write_ballot(elect([read_ballot(json.dumps(value)) for value in values])))
 
 
-@for_each("values, winner", [
-        ([1, 2, 2], 2),
-        (["a", "b", "a"], "a"),
-        ([True, True, 1], True),
-        ([{"a": 1, "b": 2}, {"a": 1, "b": 3}, {"a": 2, "b": 3}], {"a": 1, "b": 3}),
-        ([{"a": 1}, {"a": 1, "b": 2}, {"a": 1, "b": 2}], {"a": 1, "b": 2}),
-        ([{"a": 1}, {"a": 1}, {"a": 1, "b": 2}], {"a": 1}),
-        ([None, {"a": 1}, {"a": 2}, {"a": 2}], {"a": 2}),
-        ([["x", "y"], ["y"], ["x", "y", "z"]], ["x", "y"]),
-        ([[{"n": "pen", "p": 1}, {"n": "ink", "p": 5}], [{"n": "ink", "p": 5}], []], [{"n": "ink", "p": 5}]),
-        (["The cat sat.", "A cat sat.", "The cat sat down."], "The cat sat."),
-    ])  # fmt: skip
+@for_each(
+    "values, winner",
+    ([1, 2, 2], 2),
+    (["a", "b", "a"], "a"),
+    ([True, True, 1], True),
+    ([{"a": 1, "b": 2}, {"a": 1, "b": 3}, {"a": 2, "b": 3}], {"a": 1, "b": 3}),
+    ([{"a": 1}, {"a": 1, "b": 2}, {"a": 1, "b": 2}], {"a": 1, "b": 2}),
+    ([{"a": 1}, {"a": 1}, {"a": 1, "b": 2}], {"a": 1}),
+    ([None, {"a": 1}, {"a": 2}, {"a": 2}], {"a": 2}),
+    ([["x", "y"], ["y"], ["x", "y", "z"]], ["x", "y"]),
+    ([[{"n": "pen", "p": 1}, {"n": "ink", "p": 5}], [{"n": "ink", "p": 5}], []], [{"n": "ink", "p": 5}]),
+    (["The cat sat.", "A cat sat.", "The cat sat down."], "The cat sat."),
+)
 def test_winners(values: list[Any], winner: Any) -> None:
     assert vote(*values) == winner
 
@@ -117,19 +118,17 @@ def test_keys_are_in_an_order_that_all_samples_have() -> None:
 
 @for_each(
     "values, winner",
-    [
-        ([1, 2, "a", "a"], "a"),
-        (["a", "a", 1, 2], "a"),
-        ([None, None, {"a": 1}, {"a": 2}], None),
-        ([{"a": 1}, {"a": 1}, None, None], {"a": 1}),
-        ([False, 0, 0], 0),
-        ([[], [], ["a"]], []),
-        ([["a", "a"], ["a", "a"], ["a"]], ["a", "a"]),
-        ([["a"], ["a"], ["a", "a"]], ["a"]),
-        ([[1.0, 2], [1, 2.00], [3]], [1.0, 2]),
-        ([[["x"], ["y"]], [["x"]], [["x"], ["y"]]], [["x"], ["y"]]),
-        (["猫が好きです", "犬が嫌いだ", "猫が好きだ"], "猫が好きだ"),
-    ],
+    ([1, 2, "a", "a"], "a"),
+    (["a", "a", 1, 2], "a"),
+    ([None, None, {"a": 1}, {"a": 2}], None),
+    ([{"a": 1}, {"a": 1}, None, None], {"a": 1}),
+    ([False, 0, 0], 0),
+    ([[], [], ["a"]], []),
+    ([["a", "a"], ["a", "a"], ["a"]], ["a", "a"]),
+    ([["a"], ["a"], ["a", "a"]], ["a"]),
+    ([[1.0, 2], [1, 2.00], [3]], [1.0, 2]),
+    ([[["x"], ["y"]], [["x"]], [["x"], ["y"]]], [["x"], ["y"]]),
+    (["猫が好きです", "犬が嫌いだ", "猫が好きだ"], "猫が好きだ"),
 )
 def test_ties_nulls_and_duplicates(values: list[Any], winner: Any) -> None:
     found = vote(*values)

@@ -51,31 +51,29 @@ def doubled(levels: int) -> dict[str, Any]:
 
 @for_each(
     "schema, kind",
-    [
-        (Person, PERSON),
-        (list[Person], pa.list_(PERSON)),
-        ({"type": "number"}, NUMBER),
-        ({"type": ["boolean", "null"]}, pa.bool_()),
-        ({"enum": [1, 2, None]}, INTEGER),
-        ({"enum": [1, 2.5]}, NUMBER),
-        ({"const": True}, pa.bool_()),
-        ({"type": "null"}, pa.null()),
-        ({"$ref": "#/$defs/a~1b", "$defs": {"a/b": {"type": "string"}}}, STRING),
-        ({"enum": [1, "one"]}, None),
-        ({"type": ["string", "integer"]}, None),
-        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, None),
-        ({"type": "object", "additionalProperties": {"type": "string"}}, None),
-        ({"type": "object", "properties": {}}, None),
-        ({"type": "array", "prefixItems": [{"type": "string"}]}, None),
-        ({"$ref": "#/$defs/tree", "$defs": {"tree": {"type": "array", "items": {"$ref": "#/$defs/tree"}}}}, None),
-        (nested(MAX_COLUMN_NESTING - 1), arrays(MAX_COLUMN_NESTING - 1)),
-        (nested(MAX_COLUMN_NESTING), None),
-        (doubled(25), None),
-        ({"type": "string", "pattern": "a"}, STRING),
-        ({}, None),
-        (True, None),
-        ("name, age int", pa.struct([("name", STRING), ("age", INTEGER)])),
-    ],
+    (Person, PERSON),
+    (list[Person], pa.list_(PERSON)),
+    ({"type": "number"}, NUMBER),
+    ({"type": ["boolean", "null"]}, pa.bool_()),
+    ({"enum": [1, 2, None]}, INTEGER),
+    ({"enum": [1, 2.5]}, NUMBER),
+    ({"const": True}, pa.bool_()),
+    ({"type": "null"}, pa.null()),
+    ({"$ref": "#/$defs/a~1b", "$defs": {"a/b": {"type": "string"}}}, STRING),
+    ({"enum": [1, "one"]}, None),
+    ({"type": ["string", "integer"]}, None),
+    ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, None),
+    ({"type": "object", "additionalProperties": {"type": "string"}}, None),
+    ({"type": "object", "properties": {}}, None),
+    ({"type": "array", "prefixItems": [{"type": "string"}]}, None),
+    ({"$ref": "#/$defs/tree", "$defs": {"tree": {"type": "array", "items": {"$ref": "#/$defs/tree"}}}}, None),
+    (nested(MAX_COLUMN_NESTING - 1), arrays(MAX_COLUMN_NESTING - 1)),
+    (nested(MAX_COLUMN_NESTING), None),
+    (doubled(25), None),
+    ({"type": "string", "pattern": "a"}, STRING),
+    ({}, None),
+    (True, None),
+    ("name, age int", pa.struct([("name", STRING), ("age", INTEGER)])),
 )
 def test_the_type_of_values_follows_the_schema(schema: Any, kind: pa.DataType | None) -> None:
     assert answer_columns(schema, has_tools=False, has_samples=False).value == kind
@@ -91,13 +89,17 @@ def completion(text: str, value: Any) -> Completion:
     return Completion(value, text, (1, 2), Usage(7, 3, 2), Timings(0, 0, 0, 0), "stop", None)
 
 
-@for_each("schema, text, value", [
-        (Person, '{"name": "Ada", "age": null, "level": "low", "tags": []}',
-         {"name": "Ada", "age": None, "level": "low", "tags": []}),
-        ({"type": "string"}, '"a\\u00e4"', "aä"),
-        ({}, "[1, 2.50]", "[1, 2.50]"),
-        (None, "[1", "[1"),
-    ])  # fmt: skip
+@for_each(
+    "schema, text, value",
+    (
+        Person,
+        '{"name": "Ada", "age": null, "level": "low", "tags": []}',
+        {"name": "Ada", "age": None, "level": "low", "tags": []},
+    ),
+    ({"type": "string"}, '"a\\u00e4"', "aä"),
+    ({}, "[1, 2.50]", "[1, 2.50]"),
+    (None, "[1", "[1"),
+)
 def test_a_record_has_the_value(schema: Any, text: str, value: Any) -> None:
     columns = answer_columns(schema, has_tools=False, has_samples=False)
     record = columns.record(completion(text, object()))

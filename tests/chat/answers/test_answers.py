@@ -222,18 +222,16 @@ def test_keyword_arguments_are_read_as_json() -> None:
 
 @for_each(
     "schema",
-    [
-        {"type": "object", "additionalProperties": {"type": "integer"}},
-        {"type": "object", "properties": {"a": {}}, "required": ["a", "b"]},
-        {"type": "object", "properties": {"no name>": {}}},
-        {
-            "anyOf": [
-                {"type": "object", "properties": {"a": {"type": "string"}, "b": {"const": 1}}, "required": ["a", "b"]},
-                {"type": "object", "properties": {"a": {"type": "number"}, "b": {"const": 2}}, "required": ["a", "b"]},
-            ]
-        },
-        {"type": "object", "properties": {"a": {"const": "x\n</parameter>\ny"}}, "required": ["a"]},
-    ],
+    {"type": "object", "additionalProperties": {"type": "integer"}},
+    {"type": "object", "properties": {"a": {}}, "required": ["a", "b"]},
+    {"type": "object", "properties": {"no name>": {}}},
+    {
+        "anyOf": [
+            {"type": "object", "properties": {"a": {"type": "string"}, "b": {"const": 1}}, "required": ["a", "b"]},
+            {"type": "object", "properties": {"a": {"type": "number"}, "b": {"const": 2}}, "required": ["a", "b"]},
+        ]
+    },
+    {"type": "object", "properties": {"a": {"const": "x\n</parameter>\ny"}}, "required": ["a"]},
 )
 def test_arguments_that_elements_cannot_say_are_refused(schema: Any) -> None:
     with pytest.raises(constrain.UnsupportedSchemaError, match="the tool f") as caught:

@@ -18,16 +18,14 @@ from tests.support.chat.parsed import gathered
 
 @for_each(
     "text, names, parts",
-    [
-        ("", {"<a>"}, []),
-        ("x<a>y", set(), ["x<a>y"]),
-        ("x<a>y", {"<a>"}, ["x", SpecialName("<a>"), "y"]),
-        ("<a><a>", {"<a>"}, [SpecialName("<a>"), SpecialName("<a>")]),
-        ("<a>>b", {"<a>", "<a>>"}, [SpecialName("<a>>"), "b"]),
-        ("abc", {"bc", "ab"}, [SpecialName("ab"), "c"]),
-        ("a.b|", {".", "|"}, ["a", SpecialName("."), "b", SpecialName("|")]),
-        ("abc", {""}, ["abc"]),
-    ],
+    ("", {"<a>"}, []),
+    ("x<a>y", set(), ["x<a>y"]),
+    ("x<a>y", {"<a>"}, ["x", SpecialName("<a>"), "y"]),
+    ("<a><a>", {"<a>"}, [SpecialName("<a>"), SpecialName("<a>")]),
+    ("<a>>b", {"<a>", "<a>>"}, [SpecialName("<a>>"), "b"]),
+    ("abc", {"bc", "ab"}, [SpecialName("ab"), "c"]),
+    ("a.b|", {".", "|"}, ["a", SpecialName("."), "b", SpecialName("|")]),
+    ("abc", {""}, ["abc"]),
 )
 def test_the_leftmost_and_longest_name_is_a_token(text: str, names: set[str], parts: list[object]) -> None:
     assert structure_parts(text, frozenset(names)) == parts
@@ -60,14 +58,12 @@ def test_two_calls_that_are_written_alike_are_refused() -> None:
 
 @for_each(
     "change, message",
-    [
-        ({"call": "<$name>"}, "must have .arguments once"),
-        ({"call": "$arguments$name"}, "in front of the value"),
-        ({"custom_call": "<$name>$arguments"}, "custom_call of the form tags"),
-        ({"call": "<$name $id>$arguments"}, "without id_pattern"),
-        ({"call": "<$name>$arguments$id", "id_pattern": "a"}, "directly behind the value"),
-        ({"call": "x<b>$name $arguments", "custom_call": "<b>$name $input "}, "contains the beginning of another"),
-    ],
+    ({"call": "<$name>"}, "must have .arguments once"),
+    ({"call": "$arguments$name"}, "in front of the value"),
+    ({"custom_call": "<$name>$arguments"}, "custom_call of the form tags"),
+    ({"call": "<$name $id>$arguments"}, "without id_pattern"),
+    ({"call": "<$name>$arguments$id", "id_pattern": "a"}, "directly behind the value"),
+    ({"call": "x<b>$name $arguments", "custom_call": "<b>$name $input "}, "contains the beginning of another"),
 )
 def test_forms_that_cannot_be_read_are_refused(change: dict[str, str], message: str) -> None:
     from constrain.chat.answers.choices import FunctionCalls

@@ -76,12 +76,10 @@ def test_calls_between_other_tags_are_no_calls() -> None:
 
 @for_each(
     "content, expected",
-    [
-        ("{{ message.content }}", ""),
-        ("{{ message.content + '' }}", ""),
-        ("{% if message.content is none %}{% else %}{{ message.content }}{% endif %}", None),
-        ("{% if message.content %}{{ message.content }}{% endif %}", None),
-    ],
+    ("{{ message.content }}", ""),
+    ("{{ message.content + '' }}", ""),
+    ("{% if message.content is none %}{% else %}{{ message.content }}{% endif %}", None),
+    ("{% if message.content %}{{ message.content }}{% endif %}", None),
 )
 def test_no_content_is_null_or_empty(content: str, expected: str | None) -> None:
     able = probed(calls("call.function.arguments", content))

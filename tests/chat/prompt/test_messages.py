@@ -128,18 +128,16 @@ DEEP = '{"a": ' * 99 + "1" + "}" * 99
 
 @for_each(
     "given, text",
-    [
-        ('{"a": ', '{"a":'),
-        ("[1]", "[1]"),
-        ([1], "[1]"),
-        (5, "5"),
-        ("f(x)", "f(x)"),
-        ('{"a": NaN}', '{"a": NaN}'),
-        ({"a": float("inf")}, '{"a": Infinity}'),
-        ('{"a": "\\ud800"}', '{"a": "\\ud800"}'),
-        (DEEP, DEEP),
-        ('{"a": ' * 99999 + "1" + "}" * 99999, '{"a": ' * 99999 + "1" + "}" * 99999),
-    ],
+    ('{"a": ', '{"a":'),
+    ("[1]", "[1]"),
+    ([1], "[1]"),
+    (5, "5"),
+    ("f(x)", "f(x)"),
+    ('{"a": NaN}', '{"a": NaN}'),
+    ({"a": float("inf")}, '{"a": Infinity}'),
+    ('{"a": "\\ud800"}', '{"a": "\\ud800"}'),
+    (DEEP, DEEP),
+    ('{"a": ' * 99999 + "1" + "}" * 99999, '{"a": ' * 99999 + "1" + "}" * 99999),
 )
 def test_arguments_that_are_no_object_are_an_object_with_their_text(given: Any, text: str) -> None:
     [checked] = check_messages([calling(function(arguments=given)), result()])[0].calls
@@ -153,17 +151,15 @@ def test_names_of_old_calls_are_any_text(name: str) -> None:
 
 @for_each(
     "messages, orphans",
-    [
-        ([USER, result()], [1]),
-        ([result(), USER], [0]),
-        ([calling(call()), result(), result()], [2]),
-        ([calling(call(), call("b")), result("b"), result("c"), result(), USER], [3]),
-        ([USER, result(None)], [1]),
-        ([calling(call()), result(None)], []),
-        ([calling(call(), call("b")), result("b"), result(None)], []),
-        ([calling(call(id=None), call(id="")), result(None), result("call_1")], []),
-        ([calling(call()), result(None, name="g"), result(None, name="f")], [2]),
-    ],
+    ([USER, result()], [1]),
+    ([result(), USER], [0]),
+    ([calling(call()), result(), result()], [2]),
+    ([calling(call(), call("b")), result("b"), result("c"), result(), USER], [3]),
+    ([USER, result(None)], [1]),
+    ([calling(call()), result(None)], []),
+    ([calling(call(), call("b")), result("b"), result(None)], []),
+    ([calling(call(id=None), call(id="")), result(None), result("call_1")], []),
+    ([calling(call()), result(None, name="g"), result(None, name="f")], [2]),
 )
 def test_results_whose_call_is_gone_are_kept(messages: list[dict[str, Any]], orphans: list[int]) -> None:
     checked = check_messages(messages)
@@ -179,18 +175,16 @@ def test_members_that_nobody_reads_are_accepted() -> None:
 
 @for_each(
     "message, told",
-    [
-        ({"role": "assistant", "content": "a", "tool_call": [1]}, "messages[0].tool_call is not read; is 'tool_calls'"),
-        ({"role": "assistant", "content": "a", "toolCalls": [1]}, "messages[0].toolCalls is not read; is 'tool_calls'"),
-        (result(None, toolCallId="a"), "messages[0].toolCallId is not read; is 'tool_call_id' meant?"),
-        ({**USER, "names": "Ann"}, "messages[0].names is not read; is 'name' meant?"),
-        ({**USER, "tool_calls": [call()]}, "messages[0].tool_calls is not read: messages of the role 'user'"),
-        (calling(function(argumets="{}")), "messages[0].tool_calls[0].function.argumets is not read; is 'arguments'"),
-        ({**USER, "content": "", "contnet": "a"}, "messages[0].contnet is not read; is 'content' meant?"),
-        ({**USER, "contents": "a"}, "messages[0].contents is not read; is 'content' meant?"),
-        ({**USER, "context": "a", "role_id": 1, "content_type": "text", "contents": None}, ""),
-        (calling(call(function={"name": "f", "args": "{}", "arguement": "{}"})), "function.arguement is not read"),
-    ],
+    ({"role": "assistant", "content": "a", "tool_call": [1]}, "messages[0].tool_call is not read; is 'tool_calls'"),
+    ({"role": "assistant", "content": "a", "toolCalls": [1]}, "messages[0].toolCalls is not read; is 'tool_calls'"),
+    (result(None, toolCallId="a"), "messages[0].toolCallId is not read; is 'tool_call_id' meant?"),
+    ({**USER, "names": "Ann"}, "messages[0].names is not read; is 'name' meant?"),
+    ({**USER, "tool_calls": [call()]}, "messages[0].tool_calls is not read: messages of the role 'user'"),
+    (calling(function(argumets="{}")), "messages[0].tool_calls[0].function.argumets is not read; is 'arguments'"),
+    ({**USER, "content": "", "contnet": "a"}, "messages[0].contnet is not read; is 'content' meant?"),
+    ({**USER, "contents": "a"}, "messages[0].contents is not read; is 'content' meant?"),
+    ({**USER, "context": "a", "role_id": 1, "content_type": "text", "contents": None}, ""),
+    (calling(call(function={"name": "f", "args": "{}", "arguement": "{}"})), "function.arguement is not read"),
 )
 def test_a_misspelt_member_is_told(message: dict[str, Any], told: str) -> None:
     found = unread_members([message])

@@ -145,13 +145,11 @@ def test_without_a_template_messages_stay_where_they_are(model: constrain.Model)
 
 @for_each(
     "template, message",
-    [
-        ("{% if %}", "the chat template failed"),
-        ("{{ raise_exception('roles must alternate') }}", "roles must alternate"),
-        ("{{ messages[0].content.nothing.more }}", "the chat template failed"),
-        ("{{ ''.__class__.__mro__ }}", "the chat template failed"),
-        ("{{ 1 // 0 }}", "the chat template failed"),
-    ],
+    ("{% if %}", "the chat template failed"),
+    ("{{ raise_exception('roles must alternate') }}", "roles must alternate"),
+    ("{{ messages[0].content.nothing.more }}", "the chat template failed"),
+    ("{{ ''.__class__.__mro__ }}", "the chat template failed"),
+    ("{{ 1 // 0 }}", "the chat template failed"),
 )
 def test_templates_that_fail(model: constrain.Model, template: str, message: str) -> None:
     with pytest.raises(constrain.ModelError, match=message):

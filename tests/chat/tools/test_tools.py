@@ -353,13 +353,11 @@ def test_two_tools_of_one_name_are_refused() -> None:
 
 @for_each(
     "second",
-    [
-        "add",
-        tool(add),
-        {"type": "function"},
-        {"type": "function", "name": "f", "parameters": {"type": "string"}},
-        {"type": "custom", "name": "f", "format": {"type": "grammar", "syntax": "regex", "definition": "("}},
-    ],
+    "add",
+    tool(add),
+    {"type": "function"},
+    {"type": "function", "name": "f", "parameters": {"type": "string"}},
+    {"type": "custom", "name": "f", "format": {"type": "grammar", "syntax": "regex", "definition": "("}},
 )
 def test_errors_say_which_tool_of_a_list_is_wrong(second: Any) -> None:
     with pytest.raises(constrain.ConstrainError, match=r"^((at /\S* *|line 1, column 1): )?tools\[1\]: "):

@@ -82,19 +82,17 @@ def test_free_text_has_a_memory() -> None:
 
 @for_each(
     "line, error",
-    [
-        ("/schma", "error: unknown commands: schma"),
-        ("/regex", "error: /regex needs PATTERN"),
-        ("/regex (a", "error: pattern '(a', column 1: the group that begins here has no closing )"),
-        ("/schema name integr", "error: line 1, column 1: 'name': unknown type 'integr'"),
-        ("/schema missing.json", "error: missing.json: there is no such file"),
-        ('/schema {"$ref": "#/x"}', "error: "),
-        ("/lark missing", "error: "),
-        ("/mcp /nowhere/server", "error: "),
-        ("/undo", "error: there is no question to forget"),
-        ("/call shout", "error: there are no tools; /mcp adds some"),
-        ("/save /nowhere/talk.json", "error: /nowhere/talk.json: there is no such file or folder"),
-    ],
+    ("/schma", "error: unknown commands: schma"),
+    ("/regex", "error: /regex needs PATTERN"),
+    ("/regex (a", "error: pattern '(a', column 1: the group that begins here has no closing )"),
+    ("/schema name integr", "error: line 1, column 1: 'name': unknown type 'integr'"),
+    ("/schema missing.json", "error: missing.json: there is no such file"),
+    ('/schema {"$ref": "#/x"}', "error: "),
+    ("/lark missing", "error: "),
+    ("/mcp /nowhere/server", "error: "),
+    ("/undo", "error: there is no question to forget"),
+    ("/call shout", "error: there are no tools; /mcp adds some"),
+    ("/save /nowhere/talk.json", "error: /nowhere/talk.json: there is no such file or folder"),
 )
 def test_an_error_ends_a_conversation_without_a_terminal(line: str, error: str) -> None:
     done = chat(line, "Hello")
@@ -178,15 +176,13 @@ def test_an_interrupt_ends_the_answer_and_not_the_program(tmp_path: Path) -> Non
 
 @for_each(
     "text, block",
-    [
-        ("One\n\nTwo", "One\n\n"),
-        ("One\nTwo", None),
-        ("\n\nOne\n", None),
-        ("```\na\n\nb\n```\n\nc", "```\na\n\nb\n```\n\n"),
-        ("```\na\n\nb", None),
-        ("~~~\n```\n\n~~~\n\n", "~~~\n```\n\n~~~\n\n"),
-        ("", None),
-    ],
+    ("One\n\nTwo", "One\n\n"),
+    ("One\nTwo", None),
+    ("\n\nOne\n", None),
+    ("```\na\n\nb\n```\n\nc", "```\na\n\nb\n```\n\n"),
+    ("```\na\n\nb", None),
+    ("~~~\n```\n\n~~~\n\n", "~~~\n```\n\n~~~\n\n"),
+    ("", None),
 )
 def test_blocks_of_markdown(text: str, block: str | None) -> None:
     end = _end_of_block(text)

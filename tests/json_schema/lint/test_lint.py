@@ -94,14 +94,12 @@ def test_a_reference_to_nothing_is_a_finding_beside_others() -> None:
 
 @for_each(
     "pointer, remaining",
-    [
-        ("/oneOf/1", {"items": [{"oneOf": {}}], "anyOf": [False]}),
-        ("/anyOf/0", {"items": [{"oneOf": {}}], "anyOf": [True], "oneOf": [True, False]}),
-        ("/items/0/oneOf", {"items": [{}], "anyOf": [False], "oneOf": [True, False]}),
-        ("/anyOf/1", None),
-        ("/required/0", None),
-        ("", None),
-    ],
+    ("/oneOf/1", {"items": [{"oneOf": {}}], "anyOf": [False]}),
+    ("/anyOf/0", {"items": [{"oneOf": {}}], "anyOf": [True], "oneOf": [True, False]}),
+    ("/items/0/oneOf", {"items": [{}], "anyOf": [False], "oneOf": [True, False]}),
+    ("/anyOf/1", None),
+    ("/required/0", None),
+    ("", None),
 )
 def test_removing_a_schema_allows_every_value_in_its_place(pointer: str, remaining: Any) -> None:
     schema = {"items": [{"oneOf": {}}], "anyOf": [False], "oneOf": [True, False]}
@@ -154,7 +152,7 @@ def test_subschemas_of_every_keyword() -> None:
         "contains": False,
     }
     assert [part.token for part in subschemas(schema)] == [
-        *("/properties/a~1b", "/properties/c", "/items/0", "/not", "/dependencies/z", "/contains"),
+        *("/properties/a~1b", "/properties/c", "/items/0", "/not", "/dependencies/z", "/contains")
     ]
 
 

@@ -89,16 +89,14 @@ def test_numbers_are_valid_in_either_reading(
 
 @for_each(
     "schema, text",
-    [
-        ({"exclusiveMaximum": 1}, "0.99999999999999999999"),
-        ({"not": {"const": 1}}, "1.00000000000000000001"),
-        ({"not": {"type": "integer"}}, "1.00000000000000000001"),
-        ({"multipleOf": 3}, "9007199254740993"),
-        ({"multipleOf": 0.1}, "1234567890123456.7"),
-        ({"uniqueItems": True}, "[0.3,0.30000000000000000001]"),
-        ({"type": "integer"}, "9" * 4300),
-        ({"enum": [2**53, 2**53 + 1], "exclusiveMinimum": 2**53}, str(2**53 + 1)),
-    ],
+    ({"exclusiveMaximum": 1}, "0.99999999999999999999"),
+    ({"not": {"const": 1}}, "1.00000000000000000001"),
+    ({"not": {"type": "integer"}}, "1.00000000000000000001"),
+    ({"multipleOf": 3}, "9007199254740993"),
+    ({"multipleOf": 0.1}, "1234567890123456.7"),
+    ({"uniqueItems": True}, "[0.3,0.30000000000000000001]"),
+    ({"type": "integer"}, "9" * 4300),
+    ({"enum": [2**53, 2**53 + 1], "exclusiveMinimum": 2**53}, str(2**53 + 1)),
 )
 def test_exact_decimals_are_had_for_the_asking(schema: dict[str, Any], text: str) -> None:
     assert accepts(schema, text, precision="decimal")

@@ -283,17 +283,15 @@ def test_references_that_multiply_end_or_meet_a_limit(inline: bool) -> None:
 
 @for_each(
     "schema",
-    [
-        {"$ref": "#", "title": "t"},
-        {"allOf": [{"$ref": "#"}], "title": "t"},
-        {"allOf": [{"$ref": "#"}, {"$ref": "#"}]},
-        {
-            "$defs": {"a": {"$ref": "#/$defs/b", "title": "a"}, "b": {"$ref": "#/$defs/a", "title": "b"}},
-            "$ref": "#/$defs/a",
-        },
-        {"$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}, opened(b=TEXT)]}}, **opened(a={"$ref": "#/$defs/a"})},
-        {"anyOf": [{"$ref": "#"}], "properties": {"a": TEXT}},
-    ],
+    {"$ref": "#", "title": "t"},
+    {"allOf": [{"$ref": "#"}], "title": "t"},
+    {"allOf": [{"$ref": "#"}, {"$ref": "#"}]},
+    {
+        "$defs": {"a": {"$ref": "#/$defs/b", "title": "a"}, "b": {"$ref": "#/$defs/a", "title": "b"}},
+        "$ref": "#/$defs/a",
+    },
+    {"$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}, opened(b=TEXT)]}}, **opened(a={"$ref": "#/$defs/a"})},
+    {"anyOf": [{"$ref": "#"}], "properties": {"a": TEXT}},
 )
 def test_a_cycle_ends(schema: dict[str, Any]) -> None:
     try:

@@ -178,17 +178,15 @@ def test_a_language_of_the_empty_text_alone_needs_no_token() -> None:
 
 @for_each(
     "by, wishes, grammar, options",
-    [
-        ("model", [A, B, EOS], repeated(1), {}),
-        ("model", [C, EOS], None, {}),
-        ("grammar", [AB], language(b"ab", b"b"), {}),
-        ("stop", [C, B, C], None, {"wants_stop": lambda token: token == B}),
-        ("stop", [A, B, B, B], repeated(1), {"wants_stop": lambda token: token == B}),
-        ("limit", [C] * 20, None, {"max_tokens": 5}),
-        ("limit", [A] + [B] * 50, repeated(1), {"max_tokens": 5}),
-        ("context", [C] * 20, None, {"n_ctx": 7, "max_tokens": 20}),
-        ("context", [A] + [B] * 50, repeated(1), {"n_ctx": 8}),
-    ],
+    ("model", [A, B, EOS], repeated(1), {}),
+    ("model", [C, EOS], None, {}),
+    ("grammar", [AB], language(b"ab", b"b"), {}),
+    ("stop", [C, B, C], None, {"wants_stop": lambda token: token == B}),
+    ("stop", [A, B, B, B], repeated(1), {"wants_stop": lambda token: token == B}),
+    ("limit", [C] * 20, None, {"max_tokens": 5}),
+    ("limit", [A] + [B] * 50, repeated(1), {"max_tokens": 5}),
+    ("context", [C] * 20, None, {"n_ctx": 7, "max_tokens": 20}),
+    ("context", [A] + [B] * 50, repeated(1), {"n_ctx": 8}),
 )
 def test_the_cause_of_the_end_is_told(
     by: str, wishes: list[int], grammar: constrain.Grammar | None, options: dict[str, Any]

@@ -118,13 +118,11 @@ TWO = {
 
 @for_each(
     "schema, text",
-    [
-        (STORY, "Max was very happy, wagging, his dog... was very big and was happy."),
-        (STORY, 'a "quoted" word,\nlines and \\ more \u00e9t\u00e9 words\tand\u2003tabs'),
-        (STORY, "犬はとても幸せでした。 and then"),
-        (STORY, "disestablishment"),
-        (TWO, "Max was very happy, wagging"),
-    ],
+    (STORY, "Max was very happy, wagging, his dog... was very big and was happy."),
+    (STORY, 'a "quoted" word,\nlines and \\ more \u00e9t\u00e9 words\tand\u2003tabs'),
+    (STORY, "犬はとても幸せでした。 and then"),
+    (STORY, "disestablishment"),
+    (TWO, "Max was very happy, wagging"),
 )
 def test_a_string_is_closed_behind_a_whole_word(schema: Any, text: str) -> None:
     value = {"a": text} if schema is STORY else {"a": text, "b": text}
@@ -273,12 +271,10 @@ def test_the_limit_of_a_string_is_its_own_where_a_pattern_is_read_beside_it() ->
 
 @for_each(
     "schema, text",
-    [
-        ({"type": "object"}, b'{\n  "a": 12\n}'),
-        ({"type": "object"}, b"{\n}"),
-        ({"type": "array"}, b"[\n 1,\n [\n 2 ]\n]"),
-        ({"type": "array", "items": {"type": "string", "pattern": "^[a-z ]*$"}}, b'[ "max was",\n"very"\n]'),
-    ],
+    ({"type": "object"}, b'{\n  "a": 12\n}'),
+    ({"type": "object"}, b"{\n}"),
+    ({"type": "array"}, b"[\n 1,\n [\n 2 ]\n]"),
+    ({"type": "array", "items": {"type": "string", "pattern": "^[a-z ]*$"}}, b'[ "max was",\n"very"\n]'),
 )
 def test_white_space_that_does_not_fit_is_left_out_and_what_stands_behind_it_counts(schema: Any, text: bytes) -> None:
     options: Any = {"author": PrettyAuthor, "whitespace": "flexible"}
@@ -332,25 +328,23 @@ def test_strings_between_marks_are_closed_by_them(style: str, opening: bytes) ->
 
 @for_each(
     "text, is_json, found",
-    [
-        (b"", True, (0, False)),
-        (b"Max", True, (0, False)),
-        (b"Max was", True, (3, False)),
-        (b"Max, ", True, (3, False)),
-        (b"Max was ...", True, (7, False)),
-        (b'Max"', True, (3, True)),
-        (b'Max\\" a', True, (3, False)),
-        (b'Max "', False, (3, False)),
-        (b"eared-to-ear, don't 5% C++ ", True, (26, False)),
-        (rb"Max\nwas", True, (3, False)),
-        (rb"Max\u0020was", True, (3, False)),
-        (rb"Max\nwas", False, (0, False)),
-        (b"Max\\", True, (0, False)),
-        ("犬は".encode(), True, (6, False)),
-        ("犬は。".encode(), True, (6, False)),
-        ("Max 犬".encode()[:-1], True, (3, False)),
-        ("हिन्दी शब्द".encode(), True, (18, False)),
-    ],
+    (b"", True, (0, False)),
+    (b"Max", True, (0, False)),
+    (b"Max was", True, (3, False)),
+    (b"Max, ", True, (3, False)),
+    (b"Max was ...", True, (7, False)),
+    (b'Max"', True, (3, True)),
+    (b'Max\\" a', True, (3, False)),
+    (b'Max "', False, (3, False)),
+    (b"eared-to-ear, don't 5% C++ ", True, (26, False)),
+    (rb"Max\nwas", True, (3, False)),
+    (rb"Max\u0020was", True, (3, False)),
+    (rb"Max\nwas", False, (0, False)),
+    (b"Max\\", True, (0, False)),
+    ("犬は".encode(), True, (6, False)),
+    ("犬は。".encode(), True, (6, False)),
+    ("Max 犬".encode()[:-1], True, (3, False)),
+    ("हिन्दी शब्द".encode(), True, (18, False)),
 )
 def test_words_end_before_white_space_and_at_wide_characters(
     text: bytes, is_json: bool, found: tuple[int, bool]

@@ -50,27 +50,13 @@ def test_what_fits_passes() -> None:
 
 @for_each(
     "prove, sentence",
-    [
-        (lambda: proof.prove_structure("f", more_fields(), KNOWN), "f returns 32 bytes, and the bindings declare 40"),
-        (lambda: prove_extent(33), "f writes 33 bytes, and the bindings declare 25"),
-        (lambda: prove_extent(24), "f writes 24 bytes, and the bindings declare 25"),
-        (
-            lambda: proof.prove_defaults("f", Parameters(2, None, 0, True), KNOWN),
-            "f has 2 as count, where 3 is expected",
-        ),
-        (
-            lambda: proof.prove_defaults("f", Parameters(3, 1, 0, True), KNOWN),
-            "f has 1 as weights, where 0 is expected",
-        ),
-        (
-            lambda: proof.prove_defaults("f", Parameters(3, None, 1, True), KNOWN),
-            "f has 1 as wide, where 0 is expected",
-        ),
-        (
-            lambda: proof.prove_defaults("f", Parameters(3, None, 0, False), KNOWN),
-            "f has False as on, where 1 is expected",
-        ),
-    ],
+    (lambda: proof.prove_structure("f", more_fields(), KNOWN), "f returns 32 bytes, and the bindings declare 40"),
+    (lambda: prove_extent(33), "f writes 33 bytes, and the bindings declare 25"),
+    (lambda: prove_extent(24), "f writes 24 bytes, and the bindings declare 25"),
+    (lambda: proof.prove_defaults("f", Parameters(2, None, 0, True), KNOWN), "f has 2 as count, where 3 is expected"),
+    (lambda: proof.prove_defaults("f", Parameters(3, 1, 0, True), KNOWN), "f has 1 as weights, where 0 is expected"),
+    (lambda: proof.prove_defaults("f", Parameters(3, None, 1, True), KNOWN), "f has 1 as wide, where 0 is expected"),
+    (lambda: proof.prove_defaults("f", Parameters(3, None, 0, False), KNOWN), "f has False as on, where 1 is expected"),
 )
 def test_a_structure_that_differs_is_told(prove: Callable[[], None], sentence: str) -> None:
     with pytest.raises(Mismatch, match=f"^{sentence}$"):

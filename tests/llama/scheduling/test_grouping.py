@@ -18,14 +18,12 @@ DEAR = {1: 1.0, 2: 2.5, 8: 10.0}
 
 @for_each(
     "costs, needed, spare, groups",
-    [
-        (FOURS, (0, 1, 2), (3, 4), [Group(0, 3, 3)]),
-        (FOURS, (1, 2, 3), (0,), [Group(0, 3, 3)]),
-        (FOURS, (0, 1, 2), (), [Group(0, 2, 3)]),
-        (FOURS, (0, 2, 4, 6), (1, 3, 5, 7), [Group(0, 7, 4)]),
-        (FOURS, (0, 7), (1, 2, 3, 4, 5, 6), [Group(0, 0, 1), Group(7, 7, 1)]),
-        (DEAR, (0, 1, 2), (), [Group(0, 0, 1), Group(1, 1, 1), Group(2, 2, 1)]),
-    ],
+    (FOURS, (0, 1, 2), (3, 4), [Group(0, 3, 3)]),
+    (FOURS, (1, 2, 3), (0,), [Group(0, 3, 3)]),
+    (FOURS, (0, 1, 2), (), [Group(0, 2, 3)]),
+    (FOURS, (0, 2, 4, 6), (1, 3, 5, 7), [Group(0, 7, 4)]),
+    (FOURS, (0, 7), (1, 2, 3, 4, 5, 6), [Group(0, 0, 1), Group(7, 7, 1)]),
+    (DEAR, (0, 1, 2), (), [Group(0, 0, 1), Group(1, 1, 1), Group(2, 2, 1)]),
 )
 def test_groups(costs: dict[int, float], needed: tuple[int, ...], spare: tuple[int, ...], groups: list[Group]) -> None:
     assert list(Grouping(costs).groups(needed, spare)) == groups

@@ -40,13 +40,11 @@ def test_an_unknown_model_is_not_asked() -> None:
 
 @for_each(
     "method, path, status",
-    [
-        ("GET", "/v1/nothing", 404),
-        ("POST", f"{CHAT}/", 404),
-        ("GET", "/health/", 404),
-        ("GET", CHAT, 405),
-        ("POST", "/v1/models", 405),
-    ],
+    ("GET", "/v1/nothing", 404),
+    ("POST", f"{CHAT}/", 404),
+    ("GET", "/health/", 404),
+    ("GET", CHAT, 405),
+    ("POST", "/v1/models", 405),
 )
 def test_unknown_paths_and_methods_are_errors_in_the_same_shape(method: str, path: str, status: int) -> None:
     response = ask(application(), method, path)
@@ -58,14 +56,12 @@ def test_unknown_paths_and_methods_are_errors_in_the_same_shape(method: str, pat
 
 @for_each(
     "method, path, same",
-    [
-        ("GET", "/models", "/v1/models"),
-        ("POST", "/chat/completions", "/v1/chat/completions"),
-        ("POST", "/responses", "/v1/responses"),
-        ("GET", "/responses/resp_1", "/v1/responses/resp_1"),
-        ("POST", "/messages/count_tokens", "/v1/messages/count_tokens"),
-        ("GET", "/v1/health", "/health"),
-    ],
+    ("GET", "/models", "/v1/models"),
+    ("POST", "/chat/completions", "/v1/chat/completions"),
+    ("POST", "/responses", "/v1/responses"),
+    ("GET", "/responses/resp_1", "/v1/responses/resp_1"),
+    ("POST", "/messages/count_tokens", "/v1/messages/count_tokens"),
+    ("GET", "/v1/health", "/health"),
 )
 def test_a_path_may_lack_its_version(method: str, path: str, same: str) -> None:
     asked = application()
@@ -85,17 +81,15 @@ def test_a_path_without_its_version_needs_a_key_too() -> None:
 
 @for_each(
     "path, meant",
-    [
-        ("/v1/v1/chat/completions", "/v1/chat/completions"),
-        ("/openai/v1/chat/completions", "/v1/chat/completions"),
-        ("/v1/chat/completions/", "/v1/chat/completions"),
-        ("/v1/completion", "/v1/completions"),
-        ("/v1/api/chat", "/api/chat"),
-        ("/tokenise", "/tokenize"),
-        ("/a", None),
-        ("/v1/files", None),  # /v1/models is near, but is only read
-        ("/v1/" + "a" * 5000, None),
-    ],
+    ("/v1/v1/chat/completions", "/v1/chat/completions"),
+    ("/openai/v1/chat/completions", "/v1/chat/completions"),
+    ("/v1/chat/completions/", "/v1/chat/completions"),
+    ("/v1/completion", "/v1/completions"),
+    ("/v1/api/chat", "/api/chat"),
+    ("/tokenise", "/tokenize"),
+    ("/a", None),
+    ("/v1/files", None),  # /v1/models is near, but is only read
+    ("/v1/" + "a" * 5000, None),
 )
 def test_an_unknown_path_is_told_what_it_may_mean(path: str, meant: str | None) -> None:
     message = error_of(ask(application(), "POST", path))["message"]
@@ -104,16 +98,14 @@ def test_an_unknown_path_is_told_what_it_may_mean(path: str, meant: str | None) 
 
 @for_each(
     "body, says",
-    [
-        (b"", "could not parse"),
-        (b"{", "could not parse"),
-        (b"\xff{}", "no UTF-8"),
-        (b'{"a": NaN}', "NaN"),
-        (b'{"a": "\\ud800"}', "surrogate"),
-        (b"[" * 200_000, "nested more than 220 levels deep"),
-        (b'{"a": ' + b"9" * 5000 + b"}", "could not parse"),
-        (b"[]", "must be an object, not an array"),
-    ],
+    (b"", "could not parse"),
+    (b"{", "could not parse"),
+    (b"\xff{}", "no UTF-8"),
+    (b'{"a": NaN}', "NaN"),
+    (b'{"a": "\\ud800"}', "surrogate"),
+    (b"[" * 200_000, "nested more than 220 levels deep"),
+    (b'{"a": ' + b"9" * 5000 + b"}", "could not parse"),
+    (b"[]", "must be an object, not an array"),
 )
 def test_a_body_that_is_no_json_object_is_refused(body: bytes, says: str) -> None:
     response = ask(application(), "POST", CHAT, content=body, headers=JSON)
@@ -171,13 +163,11 @@ def test_every_response_has_an_id_of_its_own() -> None:
 
 @for_each(
     "headers, status",
-    [
-        ({}, 401),
-        ({"Authorization": "Bearer wrong"}, 401),
-        ({"Authorization": "Basic first"}, 401),
-        ({"Authorization": "Bearer first"}, 200),
-        ({"Authorization": "bearer second"}, 200),
-    ],
+    ({}, 401),
+    ({"Authorization": "Bearer wrong"}, 401),
+    ({"Authorization": "Basic first"}, 401),
+    ({"Authorization": "Bearer first"}, 200),
+    ({"Authorization": "bearer second"}, 200),
 )
 def test_a_server_with_keys_asks_for_one(headers: dict[str, str], status: int) -> None:
     response = ask(application(api_keys=("first", "second")), "GET", "/v1/models", headers=headers)

@@ -130,10 +130,8 @@ FOREIGN = "https://evil.example"
 @for_each("method", ["GET", "HEAD", "POST", "DELETE"])
 @for_each(
     "origin",
-    [
-        *(FOREIGN, "null", "http://localhost:3000", "https://localhost:8080.evil.example"),
-        *("http://evil.example@localhost:8080", "chrome-extension://localhost:8080", "localhost:8080", ""),
-    ],
+    *(FOREIGN, "null", "http://localhost:3000", "https://localhost:8080.evil.example"),
+    *("http://evil.example@localhost:8080", "chrome-extension://localhost:8080", "localhost:8080", ""),
 )
 def test_pages_of_other_origins_may_not_ask(method: str, origin: str) -> None:
     headers = {"Host": "localhost:8080", "Origin": origin, **JSON}
@@ -237,20 +235,18 @@ def test_programs_and_addresses_that_are_typed_in_may_ask(site: str | None) -> N
 
 @for_each(
     "text, found",
-    [
-        ("https://My.Example", "https://my.example"),
-        ("https://my.example/", "https://my.example"),
-        ("https://my.example:443", "https://my.example"),
-        ("http://my.example:80", "http://my.example"),
-        ("http://my.example:443", "http://my.example:443"),
-        ("http://[::1]:80", "http://[::1]"),
-        ("tauri://localhost", "tauri://localhost"),
-        ("VSCode-Webview://*", "vscode-webview://*"),
-        ("https://*.My.Example:443/", "https://*.my.example"),
-        ("http://localhost:*", "http://localhost:*"),
-        ("*", "*"),
-        ("null", "null"),
-    ],
+    ("https://My.Example", "https://my.example"),
+    ("https://my.example/", "https://my.example"),
+    ("https://my.example:443", "https://my.example"),
+    ("http://my.example:80", "http://my.example"),
+    ("http://my.example:443", "http://my.example:443"),
+    ("http://[::1]:80", "http://[::1]"),
+    ("tauri://localhost", "tauri://localhost"),
+    ("VSCode-Webview://*", "vscode-webview://*"),
+    ("https://*.My.Example:443/", "https://*.my.example"),
+    ("http://localhost:*", "http://localhost:*"),
+    ("*", "*"),
+    ("null", "null"),
 )
 def test_an_origin_is_written_as_browsers_write_it(text: str, found: str) -> None:
     assert origin_of(text) == found
@@ -259,7 +255,7 @@ def test_an_origin_is_written_as_browsers_write_it(text: str, found: str) -> Non
 NO_ORIGINS = ["my.example", "https://my.example/a", "https://", "", "None", "*://my.example", "https://a.*"]
 NO_ORIGINS += ["*.my.example"]
 NO_ORIGINS += [
-    *("https://a*.my.example", "https://*my.example", "https://a.*.example", "https://my.example:8*", "app://**"),
+    *("https://a*.my.example", "https://*my.example", "https://a.*.example", "https://my.example:8*", "app://**")
 ]
 
 
@@ -273,11 +269,9 @@ def test_what_is_no_origin_is_refused(text: str) -> None:
 @for_each("path", [CHAT, "/v1/responses", "/v1/completions", "/v1/embeddings"])
 @for_each(
     "kind",
-    [
-        *(None, "text/plain", "text/plain;charset=UTF-8", "text/plain; application/json"),
-        *("application/x-www-form-urlencoded", "multipart/form-data; boundary=application/json", "application/jsonp"),
-        "application/json, text/plain",
-    ],
+    *(None, "text/plain", "text/plain;charset=UTF-8", "text/plain; application/json"),
+    *("application/x-www-form-urlencoded", "multipart/form-data; boundary=application/json", "application/jsonp"),
+    "application/json, text/plain",
 )
 def test_a_body_that_a_browser_sends_unasked_is_refused(kind: str | None, path: str, keys: tuple[str, ...]) -> None:
     named = {"User-Agent": BROWSER} if kind is None else {"Content-Type": kind}

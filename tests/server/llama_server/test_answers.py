@@ -224,14 +224,12 @@ def test_fields_that_change_no_answer_are_accepted(read: Any) -> None:
 
 @for_each(
     "fields, options",
-    [
-        ({"n_predict": 5}, {"max_tokens": 5}),
-        ({"n_predict": 5, "max_tokens": 3}, {"max_tokens": 3}),
-        ({"n_predict": 0}, {"max_tokens": 0}),
-        ({"n_predict": -2, "max_tokens": None}, {}),
-        ({"seed": 2**32 - 1}, {}),
-        ({"cache_prompt": True, "temperature": 3, "top_k": 5}, {"cache_prompt": True, "temperature": 3, "top_k": 5}),
-    ],
+    ({"n_predict": 5}, {"max_tokens": 5}),
+    ({"n_predict": 5, "max_tokens": 3}, {"max_tokens": 3}),
+    ({"n_predict": 0}, {"max_tokens": 0}),
+    ({"n_predict": -2, "max_tokens": None}, {}),
+    ({"seed": 2**32 - 1}, {}),
+    ({"cache_prompt": True, "temperature": 3, "top_k": 5}, {"cache_prompt": True, "temperature": 3, "top_k": 5}),
 )
 def test_options_become_those_of_the_library(fields: dict[str, Any], options: dict[str, Any]) -> None:
     assert completion(fields).options == options
@@ -258,17 +256,15 @@ def test_a_gap_stands_between_two_texts_and_behind_other_files() -> None:
 
 @for_each(
     "read, body, param",
-    [
-        (read_tokenize, {}, "content"),
-        (read_tokenize, {"content": ["a"]}, "content"),
-        (read_tokenize, {"prompt": 3}, "prompt"),
-        (read_tokenize, {"messages": []}, "messages"),
-        (read_tokenize, {"content": "a", "add_special": "no"}, "add_special"),
-        (read_detokenize, {}, "tokens"),
-        (read_detokenize, {"tokens": "a"}, "tokens"),
-        (read_detokenize, {"tokens": [1, "a"]}, "tokens[1]"),
-        (read_detokenize, {"tokens": [-1]}, "tokens[0]"),
-    ],
+    (read_tokenize, {}, "content"),
+    (read_tokenize, {"content": ["a"]}, "content"),
+    (read_tokenize, {"prompt": 3}, "prompt"),
+    (read_tokenize, {"messages": []}, "messages"),
+    (read_tokenize, {"content": "a", "add_special": "no"}, "add_special"),
+    (read_detokenize, {}, "tokens"),
+    (read_detokenize, {"tokens": "a"}, "tokens"),
+    (read_detokenize, {"tokens": [1, "a"]}, "tokens[1]"),
+    (read_detokenize, {"tokens": [-1]}, "tokens[0]"),
 )
 def test_what_cannot_be_converted_is_refused(read: Any, body: dict[str, Any], param: str) -> None:
     assert refusal(read, body).param == param

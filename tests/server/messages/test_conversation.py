@@ -43,13 +43,11 @@ def converted(*messages: dict[str, Any], system: Any = None) -> list[dict[str, A
 
 @for_each(
     "system, text",
-    [
-        ("Be brief.", "Be brief."),
-        ([{"type": "text", "text": "Be brief."}, {**TEXT, "cache_control": {"type": "ephemeral"}}], "Be brief.\n\nHi"),
-        (None, None),
-        ("", None),
-        ([], None),
-    ],
+    ("Be brief.", "Be brief."),
+    ([{"type": "text", "text": "Be brief."}, {**TEXT, "cache_control": {"type": "ephemeral"}}], "Be brief.\n\nHi"),
+    (None, None),
+    ("", None),
+    ([], None),
 )
 def test_a_system_prompt_is_the_first_message(system: Any, text: str | None) -> None:
     first = [] if text is None else [{"role": "system", "content": text}]
@@ -98,13 +96,11 @@ def test_an_id_may_come_again_in_a_later_turn() -> None:
 
 @for_each(
     "content, members, text",
-    [
-        ("no file", {"is_error": True}, "Error: no file"),
-        (None, {"is_error": True}, "Error"),
-        (None, {}, ""),
-        ([], {}, ""),
-        ("fine", {"is_error": False}, "fine"),
-    ],
+    ("no file", {"is_error": True}, "Error: no file"),
+    (None, {"is_error": True}, "Error"),
+    (None, {}, ""),
+    ([], {}, ""),
+    ("fine", {"is_error": False}, "fine"),
 )
 def test_the_model_is_told_of_calls_that_failed(content: Any, members: dict[str, Any], text: str) -> None:
     assert converted(assistant(use("x")), user(result("x", content, **members)))[-1] == answer("x", text)

@@ -47,17 +47,15 @@ def test_paths_that_are_not_there() -> None:
 @for_each("path", [*PATHS, UNKNOWN])
 @for_each(
     "headers, status",
-    [
-        ({}, 401),
-        ({"x-api-key": "wrong"}, 401),
-        ({"x-api-key": "secret"}, 404),
-        ({"X-Api-Key": " secret "}, 404),
-        ({"Authorization": "Bearer secret"}, 404),
-        ({"Authorization": "Bearer of-another-service", "x-api-key": "secret"}, 404),
-        ({"Authorization": "Bearer secret", "x-api-key": "wrong"}, 401),
-        ({"Authorization": "Bearer ", "x-api-key": "secret"}, 404),
-        ({"Authorization": "Basic wrong", "x-api-key": "secret"}, 404),
-    ],
+    ({}, 401),
+    ({"x-api-key": "wrong"}, 401),
+    ({"x-api-key": "secret"}, 404),
+    ({"X-Api-Key": " secret "}, 404),
+    ({"Authorization": "Bearer secret"}, 404),
+    ({"Authorization": "Bearer of-another-service", "x-api-key": "secret"}, 404),
+    ({"Authorization": "Bearer secret", "x-api-key": "wrong"}, 401),
+    ({"Authorization": "Bearer ", "x-api-key": "secret"}, 404),
+    ({"Authorization": "Basic wrong", "x-api-key": "secret"}, 404),
 )
 def test_a_key_comes_in_either_header(path: str, headers: dict[str, str], status: int) -> None:
     response = ask(application(api_keys=("secret",)), "POST", path, json=body(model="other"), headers=headers)
@@ -81,13 +79,11 @@ def test_a_full_queue(path: str) -> None:
 
 @for_each(
     "error, expected",
-    [
-        (failure(), "api_error"),
-        (unavailable("Gone."), "overloaded_error"),
-        (timed_out(), "overloaded_error"),
-        (too_busy("full", 1), "rate_limit_error"),
-        (ApiError("Slow.", status=408), "invalid_request_error"),
-    ],
+    (failure(), "api_error"),
+    (unavailable("Gone."), "overloaded_error"),
+    (timed_out(), "overloaded_error"),
+    (too_busy("full", 1), "rate_limit_error"),
+    (ApiError("Slow.", status=408), "invalid_request_error"),
 )
 def test_every_error_has_one_of_anthropics_types(error: ApiError, expected: str) -> None:
     assert error_object(error) == {

@@ -48,12 +48,10 @@ def test_stop_sequences_are_limited() -> None:
 
 @for_each(
     "given, expected",
-    [
-        (None, {}),
-        ({"type": "disabled"}, {"thinking": False}),
-        ({"type": "adaptive"}, {"thinking": "adaptive"}),
-        ({"type": "enabled", "budget_tokens": 50}, {"thinking": True, "max_reasoning_tokens": 50}),
-    ],
+    (None, {}),
+    ({"type": "disabled"}, {"thinking": False}),
+    ({"type": "adaptive"}, {"thinking": "adaptive"}),
+    ({"type": "enabled", "budget_tokens": 50}, {"thinking": True, "max_reasoning_tokens": 50}),
 )
 def test_thinking_is_the_models_reasoning(given: Any, expected: dict[str, Any]) -> None:
     assert options(thinking=given) == {"max_tokens": 100, **expected}
@@ -79,15 +77,13 @@ def test_a_grammar_is_a_format_too() -> None:
 
 @for_each(
     "given, calls, allowed, parallel",
-    [
-        (None, Calls.AUTO, None, True),
-        ({"type": "auto"}, Calls.AUTO, None, True),
-        ({"type": "auto", "disable_parallel_tool_use": True}, Calls.AUTO, None, False),
-        ({"type": "any"}, Calls.REQUIRED, None, True),
-        ({"type": "any", "disable_parallel_tool_use": True}, Calls.REQUIRED, None, False),
-        ({"type": "tool", "name": "g"}, Calls.REQUIRED, ("g",), True),
-        ({"type": "none"}, Calls.NONE, None, True),
-    ],
+    (None, Calls.AUTO, None, True),
+    ({"type": "auto"}, Calls.AUTO, None, True),
+    ({"type": "auto", "disable_parallel_tool_use": True}, Calls.AUTO, None, False),
+    ({"type": "any"}, Calls.REQUIRED, None, True),
+    ({"type": "any", "disable_parallel_tool_use": True}, Calls.REQUIRED, None, False),
+    ({"type": "tool", "name": "g"}, Calls.REQUIRED, ("g",), True),
+    ({"type": "none"}, Calls.NONE, None, True),
 )
 def test_every_tool_choice_is_one_of_the_library(given: Any, calls: Calls, allowed: Any, parallel: bool) -> None:
     found = options(tools=TOOLS, tool_choice=given)

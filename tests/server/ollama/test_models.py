@@ -114,12 +114,10 @@ def test_unknown_models_have_no_description(fields: dict[str, Any]) -> None:
 
 @for_each(
     "fields, says",
-    [
-        ({}, "'model'"),
-        ({"model": ""}, "'model'"),
-        ({"model": 3}, "a string"),
-        ({"model": "small", "verbose": True}, "tokens"),
-    ],
+    ({}, "'model'"),
+    ({"model": ""}, "'model'"),
+    ({"model": 3}, "a string"),
+    ({"model": "small", "verbose": True}, "tokens"),
 )
 def test_descriptions_need_a_name(fields: dict[str, Any], says: str) -> None:
     response = ask(idle(), "POST", "/api/show", json=fields)
@@ -145,13 +143,11 @@ def test_other_models_are_not_pulled() -> None:
 
 @for_each(
     "method, path, says",
-    [
-        ("POST", "create", "constrain serve"),
-        ("POST", "copy", "--alias"),
-        ("DELETE", "delete", "leave the model out"),
-        ("POST", "push", "copy the model's GGUF file"),
-        ("POST", "blobs/sha256:0123", "constrain serve"),
-    ],
+    ("POST", "create", "constrain serve"),
+    ("POST", "copy", "--alias"),
+    ("DELETE", "delete", "leave the model out"),
+    ("POST", "push", "copy the model's GGUF file"),
+    ("POST", "blobs/sha256:0123", "constrain serve"),
 )
 def test_models_are_not_changed(method: str, path: str, says: str) -> None:
     response = ask(idle(), method, f"/api/{path}", json={"model": "small"})

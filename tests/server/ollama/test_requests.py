@@ -107,16 +107,14 @@ def test_a_format_is_json_or_a_schema() -> None:
 
 @for_each(
     "think, most, expected",
-    [
-        (None, None, {}),
-        (False, None, {"thinking": False}),
-        (True, None, {"thinking": True}),
-        ("high", None, {"thinking": True, "reasoning_effort": "high"}),
-        ("medium", None, {"thinking": True, "reasoning_effort": "medium", "max_reasoning_tokens": 2048}),
-        ("low", None, {"thinking": True, "reasoning_effort": "low", "max_reasoning_tokens": 512}),
-        ("low", 100, {"thinking": True, "reasoning_effort": "low", "max_reasoning_tokens": 50, "max_tokens": 100}),
-        ("low", 1, {"thinking": True, "reasoning_effort": "low", "max_reasoning_tokens": 1, "max_tokens": 1}),
-    ],
+    (None, None, {}),
+    (False, None, {"thinking": False}),
+    (True, None, {"thinking": True}),
+    ("high", None, {"thinking": True, "reasoning_effort": "high"}),
+    ("medium", None, {"thinking": True, "reasoning_effort": "medium", "max_reasoning_tokens": 2048}),
+    ("low", None, {"thinking": True, "reasoning_effort": "low", "max_reasoning_tokens": 512}),
+    ("low", 100, {"thinking": True, "reasoning_effort": "low", "max_reasoning_tokens": 50, "max_tokens": 100}),
+    ("low", 1, {"thinking": True, "reasoning_effort": "low", "max_reasoning_tokens": 1, "max_tokens": 1}),
 )
 def test_thinking_has_levels(think: Any, most: int | None, expected: dict[str, Any]) -> None:
     assert read_chat({"think": think, "options": {"num_predict": most}}).options == expected
@@ -144,13 +142,11 @@ def test_results_find_their_calls() -> None:
 
 @for_each(
     "said",
-    [
-        [{**USER[0], "done": True}],
-        [{"role": "tool", "content": "3"}],
-        [*USER, CALLER, {"role": "tool"}, {"role": "tool", "thinking": "x"}],
-        [{"role": "assistant", "tool_calls": [{"function": {"name": "a", "arguments": "{}"}}]}, {"role": "tool"}],
-        [{"role": "assistant", "tool_calls": [{"function": {**CALL["function"], "index": "1"}}]}, {"role": "tool"}],
-    ],
+    [{**USER[0], "done": True}],
+    [{"role": "tool", "content": "3"}],
+    [*USER, CALLER, {"role": "tool"}, {"role": "tool", "thinking": "x"}],
+    [{"role": "assistant", "tool_calls": [{"function": {"name": "a", "arguments": "{}"}}]}, {"role": "tool"}],
+    [{"role": "assistant", "tool_calls": [{"function": {**CALL["function"], "index": "1"}}]}, {"role": "tool"}],
 )
 def test_history_is_taken_as_it_is(said: list[dict[str, Any]]) -> None:
     assert len(messages_of(*said)) == len(said)

@@ -240,14 +240,12 @@ def test_models_are_as_described(
 
 @for_each(
     "method, path",
-    [
-        ("POST", "/tokenize"),
-        ("POST", "/detokenize"),
-        ("GET", "/props"),
-        ("GET", "/slots"),
-        ("GET", "/api/v0/models"),
-        ("POST", "/v1/responses/input_tokens"),
-    ],
+    ("POST", "/tokenize"),
+    ("POST", "/detokenize"),
+    ("GET", "/props"),
+    ("GET", "/slots"),
+    ("GET", "/api/v0/models"),
+    ("POST", "/v1/responses/input_tokens"),
 )
 def test_facts_for_other_servers_clients_are_as_described(
     application: Application, description: dict[str, Any], method: str, path: str

@@ -25,15 +25,13 @@ CALLER = {"role": "assistant", "tool_calls": [{}]}
 
 @for_each(
     "last, fields, text",
-    [
-        ((BEGUN,), {}, "The colour"),
-        ((BEGUN,), {"continue_final_message": True}, "The colour"),
-        ((BEGUN,), {"add_generation_prompt": False, "continue_final_message": False}, "The colour"),
-        (({**BEGUN, "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},), {}, "ab"),
-        (({**BEGUN, "content": ""},), {}, ""),
-        ((), {}, ""),
-        ((), {"add_generation_prompt": True, "continue_final_message": False}, ""),
-    ],
+    ((BEGUN,), {}, "The colour"),
+    ((BEGUN,), {"continue_final_message": True}, "The colour"),
+    ((BEGUN,), {"add_generation_prompt": False, "continue_final_message": False}, "The colour"),
+    (({**BEGUN, "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},), {}, "ab"),
+    (({**BEGUN, "content": ""},), {}, ""),
+    ((), {}, ""),
+    ((), {"add_generation_prompt": True, "continue_final_message": False}, ""),
 )
 def test_the_last_message_may_be_the_beginning_of_the_answer(last: Any, fields: dict[str, Any], text: str) -> None:
     options: Any = {}
@@ -48,16 +46,14 @@ def test_a_request_may_ask_for_a_message_of_its_own(fields: dict[str, Any]) -> N
 
 @for_each(
     "messages, fields, options, param",
-    [
-        (USER, {"continue_final_message": True}, {}, "continue_final_message"),
-        ([*USER, CALLER], {"add_generation_prompt": False}, {}, "add_generation_prompt"),
-        ([*USER, BEGUN], {"continue_final_message": True, "add_generation_prompt": True}, {}, "continue_final_message"),
-        ([*USER, BEGUN], {"continue_final_message": 1}, {}, "continue_final_message"),
-        ([BEGUN], {}, {}, "messages[0]"),
-        ([*USER, BEGUN], {}, {"thinking": True}, "messages[1]"),
-        ([*USER, BEGUN], {}, {"stop": ["x", "col"]}, "messages[1]"),
-        ([*USER, BEGUN], {}, {"draft": True}, "draft"),
-    ],
+    (USER, {"continue_final_message": True}, {}, "continue_final_message"),
+    ([*USER, CALLER], {"add_generation_prompt": False}, {}, "add_generation_prompt"),
+    ([*USER, BEGUN], {"continue_final_message": True, "add_generation_prompt": True}, {}, "continue_final_message"),
+    ([*USER, BEGUN], {"continue_final_message": 1}, {}, "continue_final_message"),
+    ([BEGUN], {}, {}, "messages[0]"),
+    ([*USER, BEGUN], {}, {"thinking": True}, "messages[1]"),
+    ([*USER, BEGUN], {}, {"stop": ["x", "col"]}, "messages[1]"),
+    ([*USER, BEGUN], {}, {"draft": True}, "draft"),
 )
 def test_a_beginning_that_cannot_be_continued_is_refused(
     messages: Any, fields: dict[str, Any], options: Any, param: str
@@ -91,12 +87,10 @@ SENT = [*USER, {"role": "assistant", "content": '{"colour": "b'}]
 
 @for_each(
     "path, fields",
-    [
-        ("/v1/chat/completions", {"response_format": NAMED, "logprobs": True, "n": 2}),
-        ("/v1/chat/completions", {"response_format": NAMED, "stream": True}),
-        ("/v1/messages", {"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}, "max_tokens": 9}),
-        ("/api/chat", {"format": SCHEMA, "stream": False}),
-    ],
+    ("/v1/chat/completions", {"response_format": NAMED, "logprobs": True, "n": 2}),
+    ("/v1/chat/completions", {"response_format": NAMED, "stream": True}),
+    ("/v1/messages", {"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}, "max_tokens": 9}),
+    ("/api/chat", {"format": SCHEMA, "stream": False}),
 )
 def test_the_answer_is_the_rest_of_a_value(application: Application, path: str, fields: dict[str, Any]) -> None:
     response = ask(application, "POST", path, json={"model": "small", "messages": SENT, **fields})

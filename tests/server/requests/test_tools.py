@@ -83,13 +83,11 @@ def test_only_tools_that_the_model_cannot_call_are_no_tools(protocol: str) -> No
 
 @for_each(
     "choice, calls",
-    [
-        ({"mode": "auto", "tools": [FLAT, {"type": "web_search"}]}, ("auto", ("f",))),
-        ({"mode": "required", "tools": [{"type": "mcp", "server_label": "x"}, FLAT]}, ("required", ("f",))),
-        ({"mode": "auto", "tools": [{"type": "web_search"}]}, ("none", None)),
-        ({"mode": "auto", "tools": [{"type": "namespace", "name": "n"}]}, ("auto", ("n.f", "n.g"))),
-        ({"mode": "auto", "tools": [{**FLAT, "namespace": "n"}]}, ("auto", ("n.f",))),
-    ],
+    ({"mode": "auto", "tools": [FLAT, {"type": "web_search"}]}, ("auto", ("f",))),
+    ({"mode": "required", "tools": [{"type": "mcp", "server_label": "x"}, FLAT]}, ("required", ("f",))),
+    ({"mode": "auto", "tools": [{"type": "web_search"}]}, ("none", None)),
+    ({"mode": "auto", "tools": [{"type": "namespace", "name": "n"}]}, ("auto", ("n.f", "n.g"))),
+    ({"mode": "auto", "tools": [{**FLAT, "namespace": "n"}]}, ("auto", ("n.f",))),
 )
 def test_allowed_tools_are_those_that_the_model_can_call(choice: dict[str, Any], calls: Any) -> None:
     space = {"type": "namespace", "name": "n", "tools": [FLAT, {**FLAT, "name": "g"}]}
@@ -153,17 +151,15 @@ def test_a_response_repeats_its_tools_as_they_were_sent() -> None:
 
 @for_each(
     "protocol, name, is_allowed",
-    [
-        ("chat", "a" * 64, True),
-        ("chat", "a" * 65, False),
-        ("chat", "files.read", False),
-        ("responses", "a" * 65, False),
-        ("messages", "a" * 128, True),
-        ("messages", "a" * 129, False),
-        ("messages", "files.read", False),
-        ("ollama", "files.read/all-" + "a" * 200, True),
-        ("ollama", "two words", False),
-    ],
+    ("chat", "a" * 64, True),
+    ("chat", "a" * 65, False),
+    ("chat", "files.read", False),
+    ("responses", "a" * 65, False),
+    ("messages", "a" * 128, True),
+    ("messages", "a" * 129, False),
+    ("messages", "files.read", False),
+    ("ollama", "files.read/all-" + "a" * 200, True),
+    ("ollama", "two words", False),
 )
 def test_names_are_those_of_the_protocol(protocol: str, name: str, is_allowed: bool) -> None:
     read, tool = PROTOCOLS[protocol]

@@ -84,13 +84,11 @@ def test_a_seed_is_passed_on(seed: int, taken: int | None) -> None:
 
 @for_each(
     "fields, options",
-    [
-        ({"include": ["message.output_text.logprobs"]}, {"logprobs": True, "top_logprobs": 0}),
-        ({"include": ["message.output_text.logprobs"], "top_logprobs": 3}, {"logprobs": True, "top_logprobs": 3}),
-        ({"top_logprobs": 20}, {"logprobs": True, "top_logprobs": 20}),
-        ({"include": ["reasoning.encrypted_content"], "top_logprobs": 0}, {}),
-        ({"include": None, "top_logprobs": None}, {}),
-    ],
+    ({"include": ["message.output_text.logprobs"]}, {"logprobs": True, "top_logprobs": 0}),
+    ({"include": ["message.output_text.logprobs"], "top_logprobs": 3}, {"logprobs": True, "top_logprobs": 3}),
+    ({"top_logprobs": 20}, {"logprobs": True, "top_logprobs": 20}),
+    ({"include": ["reasoning.encrypted_content"], "top_logprobs": 0}, {}),
+    ({"include": None, "top_logprobs": None}, {}),
 )
 def test_log_probabilities_are_told_where_they_are_included_or_counted(
     fields: dict[str, Any], options: dict[str, Any]
@@ -148,18 +146,16 @@ def test_an_open_schema_of_a_tool_that_is_not_strict_is_taken() -> None:
 
 @for_each(
     "choice",
-    [
-        "none",
-        "auto",
-        "required",
-        {"type": "function", "name": "weather"},
-        {"type": "custom", "name": "sum"},
-        {
-            "type": "allowed_tools",
-            "mode": "required",
-            "tools": [{"type": "function", "name": "weather"}, {"type": "custom", "name": "sum"}],
-        },
-    ],
+    "none",
+    "auto",
+    "required",
+    {"type": "function", "name": "weather"},
+    {"type": "custom", "name": "sum"},
+    {
+        "type": "allowed_tools",
+        "mode": "required",
+        "tools": [{"type": "function", "name": "weather"}, {"type": "custom", "name": "sum"}],
+    },
 )
 def test_choices_of_tools_are_passed_on_and_repeated(choice: Any) -> None:
     request = _read(tools=TOOLS, tool_choice=choice)

@@ -319,15 +319,13 @@ def test_servers_write_at_the_same_time(stores: list[SqlStore]) -> None:
 
 @for_each(
     "place, message",
-    [
-        ("here", "not an address of a database"),
-        ("sqlite://", "names no file"),
-        ("sqlite:///:memory:", "names no file"),
-        ("nosuch://host/db", "no such kind of database"),
-        ("postgresql+pg8000x://me:secret@host/db", "no such kind|not installed"),
-        ("postgresql+psycopg://me:secret@127.0.0.1:1/db", "cannot be used"),
-        ("sqlite:////no/such/folder/responses.db", "cannot be used"),
-    ],
+    ("here", "not an address of a database"),
+    ("sqlite://", "names no file"),
+    ("sqlite:///:memory:", "names no file"),
+    ("nosuch://host/db", "no such kind of database"),
+    ("postgresql+pg8000x://me:secret@host/db", "no such kind|not installed"),
+    ("postgresql+psycopg://me:secret@127.0.0.1:1/db", "cannot be used"),
+    ("sqlite:////no/such/folder/responses.db", "cannot be used"),
 )
 def test_a_database_that_is_not_there_is_told_at_the_start(place: str, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:

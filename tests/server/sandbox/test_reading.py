@@ -47,20 +47,18 @@ def warnings_of(account: Account) -> Callable[..., list[str]]:
 
 @for_each(
     "endpoint, name, meant",
-    [
-        ("chat", "max_token", "max_tokens"),
-        ("chat", "temprature", "temperature"),
-        ("chat", "respones_format", "response_format"),
-        ("chat", "maxTokens", "max_tokens"),
-        ("chat", "top-p", "top_p"),
-        ("chat", "saed", "seed"),
-        ("chat", "stop_sequence", "stop_sequences"),
-        ("completions", "max_tokens_", "max_tokens"),
-        ("responses", "max_output_token", "max_output_tokens"),
-        ("messages", "stopSequences", "stop_sequences"),
-        ("Ollama's", "fromat", "format"),
-        ("llama-server's", "n_predcit", "n_predict"),
-    ],
+    ("chat", "max_token", "max_tokens"),
+    ("chat", "temprature", "temperature"),
+    ("chat", "respones_format", "response_format"),
+    ("chat", "maxTokens", "max_tokens"),
+    ("chat", "top-p", "top_p"),
+    ("chat", "saed", "seed"),
+    ("chat", "stop_sequence", "stop_sequences"),
+    ("completions", "max_tokens_", "max_tokens"),
+    ("responses", "max_output_token", "max_output_tokens"),
+    ("messages", "stopSequences", "stop_sequences"),
+    ("Ollama's", "fromat", "format"),
+    ("llama-server's", "n_predcit", "n_predict"),
 )
 def test_a_field_with_nearly_the_name_of_a_read_one_is_a_warning(
     warnings_of: Callable[..., list[str]], endpoint: str, name: str, meant: str
