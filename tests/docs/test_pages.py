@@ -1,7 +1,8 @@
-"""The generated pages of the documentation are current, and the reference has every public name."""
+"""The generated pages of the documentation are current; the reference has every public name and every limit."""
 
 from __future__ import annotations
 
+import ast
 import re
 
 import pytest
@@ -16,6 +17,7 @@ from tests.support import for_each
 from tools.pages import command_line
 from tools.pages.__main__ import DOCS, outdated
 from tools.pages.keywords import KEYWORDS, REFUSALS, is_refused
+from tools.pages.limits import KERNEL, kernel_limits, modules, named_in_texts, package_limits
 
 LONGEST = 1_200
 """Words of a page that is read from beginning to end."""
@@ -88,3 +90,36 @@ def test_files_that_texts_name_exist() -> None:
     for path in texts:
         for name in FILE.findall(path.read_text(encoding="utf-8")):
             assert any((place / name).exists() for place in (root, root / "constrain", path.parent)), f"{path}: {name}"
+
+
+if not KERNEL.exists():
+    pytest.skip("the sources are not there", allow_module_level=True)
+
+OF_DEFINITIONS = {"MAX_LABEL_LENGTH", "MAX_WARNING_LENGTH", "MAX_CODE_POINT"}
+"""Parts of expressions, and of texts that are cut: no errors name these."""
+
+
+@pytest.fixture(scope="module")
+def listed() -> list[str]:
+    return [limit.name for limit in (*kernel_limits(), *package_limits())]
+
+
+def test_every_limit_of_the_kernel_is_there() -> None:
+    assert len(list(kernel_limits())) == KERNEL.read_text(encoding="utf-8").count("constexpr NamedLimit ")
+
+
+@pytest.mark.slow
+def test_every_limit_that_a_message_names_is_there_and_in_use(listed: list[str]) -> None:
+    missing, wrong = [], []
+    for path, tree in modules():
+        known = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        named = set(named_in_texts(tree))
+        missing += [(path, name) for name in named - {*listed, *OF_DEFINITIONS}]
+        wrong += [(path, name) for name in named - known]
+    assert not missing, 'say in the docstring of the constant, behind "Beyond:", what happens'
+    assert not wrong, "a message names a constant that its module does not use"
+
+
+@pytest.mark.slow
+def test_no_two_limits_share_a_name(listed: list[str]) -> None:
+    assert sorted(set(listed)) == sorted(listed)

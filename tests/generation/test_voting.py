@@ -1,16 +1,29 @@
-"""Votes of a model's samples."""
+"""Votes: of a model's samples, and what samples agree on, without a model."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any, Literal
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, cast
 
 import pytest
 from pydantic import BaseModel, field_validator
 
 import constrain
-from constrain.chat.reading.reply import Reply
+from constrain.chat.answers.choices import REFUSAL, Reasoning, Value
+from constrain.chat.answers.language import AnswerLanguage
+from constrain.chat.reading.progress import TextProgress
+from constrain.chat.reading.reply import Refusal, Reply, ReplyProgress
+from constrain.generation.completion import Completion, Timings, Usage
+from constrain.generation.job import Job, Language, Plan
+from constrain.generation.options import AnswerSettings
+from constrain.generation.voting import decide
+from constrain.language.result import result_type
+from constrain.llama.decoding.sampler import Sampling
+from tests.support import byte_vocabulary, for_each
+from tests.support.chat.forms import CHANNELS, TAGS
 from tests.support.llama.babbler import babbler
 
 
@@ -103,3 +116,134 @@ def test_votes_need_their_number(shared: constrain.Model) -> None:
         constrain.complete(shared, "x", schema=bool, n=1, vote=True)
     with pytest.raises(ValueError, match="n needs vote=True here"):
         constrain.complete(shared, "x", schema=bool, n=3)
+
+
+ODD = 'a\u2028"\\/\x00'
+
+VOCABULARY = byte_vocabulary()
+
+
+def job_for(schema: Any, answer: AnswerLanguage | None = None) -> Job:
+    result = result_type(schema)
+    if answer is None:
+        language = Language(schema)
+        progress: Any = lambda _, tokens: TextProgress(result, (), tokens, cuts=False)  # noqa: E731
+    else:
+        language = Language(answer)
+        progress = partial(ReplyProgress, answer, {}, result, (), (), wants_reply=False)
+    plan = Plan(cast("Any", None), language, [], progress, Sampling(), AnswerSettings(), result)
+    return Job(plan, language.compile(VOCABULARY), 0)
+
+
+def sample(job: Job, written: str) -> Completion:
+    """A finished answer, read as the job reads it."""
+    assert job.constraint is not None
+    assert job.constraint.accepts(written), written
+    progress = job.plan.progress(0, None)
+    progress.feed(written.encode())
+    progress.finish()
+    outcome = progress.outcome()
+    usage, tokens = Usage(10, 0, len(written)), tuple(written.encode())
+    return Completion(
+        outcome.value, outcome.text, tokens, usage, Timings(0, 0, 0, 0), "stop", None, reasoning=outcome.reasoning
+    )
+
+
+def voted(schema: Any, *values: Any) -> Completion:
+    job = job_for(schema)
+    return decide(job, [sample(job, value if isinstance(value, str) else json.dumps(value)) for value in values])
+
+
+def record(*required: str, **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+NUMBERS = record(a={"type": "integer"}, b={"type": "integer"}, c={"type": "integer"})
+
+
+def test_fields_that_some_samples_lack_keep_the_order_of_the_schema() -> None:
+    answer = voted(NUMBERS, {"a": 1, "c": 3}, {"b": 2, "c": 3}, {"a": 1, "b": 2})
+    assert (answer.value, answer.tokens) == ({"a": 1, "b": 2, "c": 3}, ())
+    assert answer.text == '{"a": 1, "b": 2, "c": 3}'
+    assert answer.agreement == {(): 0, ("a",): 2 / 3, ("b",): 2 / 3, ("c",): 2 / 3}
+    assert answer.usage == Usage(10, 0, sum(len(each.text) for each in answer.votes))
+
+
+def test_tuples_are_merged_by_position() -> None:
+    pair = {"type": "array", "prefixItems": [{"type": "integer"}] * 2, "items": False, "minItems": 2}
+    answer = voted(pair, [1, 5], [2, 5], [1, 6], [3, 5])
+    assert answer.value == [1, 5]
+    assert voted(tuple[int, str], [1, "x"], [2, "x"], [1, "y"]).value == (1, "x")
+
+
+def test_sets_have_no_order() -> None:
+    unique = {"type": "array", "items": {"enum": ["a", "b", "c"]}, "uniqueItems": True}
+    answer = voted(unique, ["a", "b"], ["b", "a"], ["a", "b"], ["b", "a"], ["c"])
+    assert sorted(answer.value) == ["a", "b"]
+    assert answer.agreement is not None
+    assert answer.agreement[0,] == answer.agreement[1,] == 0.8
+
+
+def test_tagged_unions_are_never_mixed() -> None:
+    cat = record("kind", "lives", kind={"const": "cat"}, lives={"type": "integer"})
+    dog = record("kind", "barks", kind={"const": "dog"}, barks={"type": "boolean"})
+    either = {"anyOf": [cat, dog]}
+    assert voted(either, {"kind": "cat", "lives": 9}, {"kind": "dog", "barks": True}, {"kind": "cat", "lives": 7},
+                 {"kind": "cat", "lives": 9}).value == {"kind": "cat", "lives": 9}  # fmt: skip
+    tied = voted(either, *[{"kind": "cat", "lives": 9}] * 2, *[{"kind": "dog", "barks": True}] * 2)
+    assert tied.value == {"kind": "cat", "lives": 9}
+    assert tied.agreement == {(): 0.5, ("kind",): 0.5, ("lives",): 0.5}
+
+
+@for_each(
+    "schema, values, winner",
+    ({"type": ["integer", "null"]}, [None, 3, 3], 3),
+    ({"type": ["integer", "string"]}, [1, 2, "a", "a"], "a"),
+    ({"type": "number"}, ["1.0", "1", "2"], 1),
+    ({"type": "array", "items": {"type": "integer"}}, [[], [], [1]], []),
+    ({"type": "array", "items": {"type": "integer"}, "minItems": 1}, [[1], [2], [3]], [1]),
+    ({"type": "string"}, [ODD, ODD, "b"], ODD),
+    ({"const": 5}, [5, 5], 5),
+)
+def test_winners(schema: Any, values: list[Any], winner: Any) -> None:
+    texts = [value if schema == {"type": "number"} else json.dumps(value, ensure_ascii=False) for value in values]
+    assert voted(schema, *texts).value == winner
+
+
+@pytest.mark.parametrize("form", [TAGS, CHANNELS], ids=lambda form: form.name)
+def test_values_are_merged_behind_reasoning(form: Any) -> None:
+    answer = AnswerLanguage(form, content=Value(json.dumps(NUMBERS)), reasoning=Reasoning.OPTIONAL)
+    job = job_for(NUMBERS, answer)
+    begin, end = ("", "") if form.content is None else (form.content.begin, form.content.end)
+    values = ({"a": 1, "c": 3}, {"b": 2, "c": 3}, {"a": 1, "b": 2})
+    thought = f'{form.thinking.begin}{{"a": 1, "c": 3}}? {{"b": 2, "c": 3}}?{form.thinking.end}'
+    samples = [sample(job, f"{thought}{begin}{json.dumps(value)}{end}") for value in values]
+    found = decide(job, samples)
+    assert (found.value, found.reasoning) == ({"a": 1, "b": 2, "c": 3}, samples[0].reasoning)
+    assert found.text == '{"a": 1, "b": 2, "c": 3}'
+
+
+def test_refusals_vote_apart() -> None:
+    answer = AnswerLanguage(TAGS, content=Value(json.dumps(NUMBERS)), refusal=True)
+    job = job_for(NUMBERS, answer)
+    values = ['{"a": 1}', f"{REFUSAL}no.", '{"a": 1, "b": 2}', '{"b": 2, "c": 3}', f"{REFUSAL}never."]
+    refusals = [each for each in values if not each.startswith("{")]
+    read = [sample(job, each) for each in values]
+    assert [isinstance(each.value, Refusal) for each in read] == [not each.startswith("{") for each in values]
+    assert decide(job, read).value == {"a": 1, "b": 2}
+    assert decide(job, read[:2]).value == {"a": 1}
+    refused = decide(job, [read[0], *(sample(job, each) for each in refusals)])
+    assert isinstance(refused.value, Refusal)
+    assert refused.agreement == {(): 1 / 3, ("refusal",): 1 / 3}
+
+
+def test_refusals_beside_tools_vote_apart() -> None:
+    job = job_for(NUMBERS)
+    tools = replace(job.plan, tools={"f": cast("Any", None)})
+    replies = [Reply(refusal="no"), Reply(refusal="no"), Reply(content={"a": 1}, text='{"a": 1}')]
+    samples = [Completion(each, each.text, (), Usage(1, 0, 1), Timings(0, 0, 0, 0), "stop", None) for each in replies]
+    found = decide(Job(tools, job.constraint, 0), samples)
+    assert found.value.refusal == "no"
+    assert found.agreement == {
+        (): 2 / 3, ("content",): 2 / 3, ("calls",): 1, ("refusal",): 2 / 3,
+    }  # fmt: skip

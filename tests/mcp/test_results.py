@@ -1,7 +1,11 @@
-"""What a call returns, as text."""
+"""What a call returns, as text, and that it goes back to the model."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +21,8 @@ from mcp_types import (
     TextResourceContents,
 )
 
+import constrain
+import constrain.mcp
 from constrain.mcp.results import CallError, result_text
 from tests.support import for_each
 
@@ -77,3 +83,34 @@ def test_results(content: list[ContentBlock], structured: Any, expected: str) ->
 def test_an_error_without_a_message() -> None:
     with pytest.raises(CallError, match="without a message"):
         result_text(CallToolResult(content=[], is_error=True))
+
+
+SCRIPTED = [sys.executable, str(Path(__file__).parent.parent / "support" / "mcp" / "scripted.py")]
+
+
+@pytest.fixture(scope="module")
+def model() -> constrain.Model:
+    return constrain.Model(n_ctx=512, n_threads=1)
+
+
+@pytest.mark.slow
+def test_results_are_fed_back(model: constrain.Model) -> None:
+    with constrain.mcp.connect(SCRIPTED) as connection:
+        run = constrain.run_tools(
+            model, "Shout hello.", tools=connection.tools, tool_choice="shout", max_steps=2, max_tokens=40
+        )
+    _, asked, result, answer = run.messages
+    [call] = asked["tool_calls"]
+    word = json.loads(call["function"]["arguments"])["word"]
+    assert result == {"role": "tool", "tool_call_id": call["id"], "content": word.upper()}
+    assert answer["role"] == "assistant"
+
+
+@pytest.mark.slow
+def test_errors_are_shown_to_the_model_in_asynchronous_code(model: constrain.Model) -> None:
+    with constrain.mcp.connect(SCRIPTED) as connection:
+        again = constrain.arun_tools(
+            model, "Fail.", tools=connection.tools, tool_choice="fail", max_steps=2, max_tokens=24
+        )
+        run = asyncio.run(again)
+    assert run.messages[2]["content"] == "Error: CallError: out of paper"

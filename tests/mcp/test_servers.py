@@ -1,15 +1,18 @@
-"""Which servers: commands, URLs and configurations."""
+"""Which servers (commands, URLs and configurations), and names of their tools, such as models may call."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 import constrain.mcp
+from constrain.chat.tools.checks import ANY_TOOL_NAME
 from constrain.errors import ToolError
+from constrain.mcp.names import different_names
 from constrain.mcp.servers import Address, Command, read_servers
 from tests.support import for_each
 
@@ -110,3 +113,31 @@ def test_files_that_are_no_configuration(text: str, tmp_path: Path) -> None:
     (tmp_path / "servers.json").write_text(text)
     with pytest.raises(ToolError, match=r"servers\.json is not"):
         constrain.mcp.connect(tmp_path / "servers.json")
+
+
+@for_each(
+    "tools, names",
+    ([("a", "read"), ("b", "write")], ["read", "write"]),
+    ([("a", "read"), ("b", "read"), ("b", "write")], ["a_read", "b_read", "write"]),
+    ([("a", "x/y"), ("a", "x.y")], ["x/y", "x.y"]),
+    ([("a", "x y"), ("a", "x:y")], ["a_x_y", "a_x_y_2"]),
+    ([("a", "r"), ("b", "r"), ("c", "a_r")], ["a_r", "b_r", "a_r_2"]),
+    ([("a", "größe"), ("a", "")], ["gr__e", "_"]),
+    ([("a", "x" * 140), ("b", "x" * 140)], ["a_" + "x" * 126, "b_" + "x" * 126]),
+    ([("a", "y" * 140), ("a", "y" * 141)], ["a_" + "y" * 126, "a_" + "y" * 124 + "_2"]),
+    ([("a", "t"), ("a", "t"), ("a", "a_t_2")], ["a_t", "a_t_3", "a_t_2"]),
+)
+def test_names(tools: list[tuple[str, str]], names: list[str]) -> None:
+    assert different_names(tools) == names
+
+
+def test_random_names_differ_and_can_be_called() -> None:
+    rng = Random(1)
+    for _ in range(300):
+        tools = [
+            ("".join(rng.choices("ab_", k=rng.randint(1, 60))), "".join(rng.choices("ab_2/.", k=rng.randint(0, 4))))
+            for _ in range(rng.randint(1, 12))
+        ]
+        names = different_names(tools)
+        assert len(set(names)) == len(tools)
+        assert all(ANY_TOOL_NAME.fullmatch(name) for name in names)

@@ -1,4 +1,4 @@
-"""Abilities: what probes find out about templates."""
+"""Templates: extensions of Jinja, and what probes find out about them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 
 import pytest
 
+from constrain import ModelError
 from constrain.chat.families.forms import tool_format
 from constrain.chat.prompt.abilities import Abilities, TextAndCalls
 from constrain.chat.prompt.conversation import template_abilities, write_prompt
 from constrain.chat.prompt.messages import check_messages
+from constrain.chat.prompt.template import free_variables, render
 from tests.support import for_each
 from tests.support.chat.conversations import TOOLS, TWO_CALLS
 from tests.support.chat.rendering import abilities_of
@@ -123,3 +125,22 @@ def test_tools_are_not_left_to_a_template_that_writes_calls_otherwise() -> None:
     able = abilities_of("glm4", HERMES)
     assert not able.tools
     assert not able.results
+
+
+def test_the_tag_for_trainers_means_nothing() -> None:
+    template = "{% for m in messages %}{% generation %}{% set x = m %}<{{ x }}>{% endgeneration %}{% endfor %}"
+    assert render(template, {"messages": ["a", "b"]}) == "<a><b>"
+    assert free_variables(template) == {"messages"}
+
+
+def test_free_variables_are_those_that_are_read_first() -> None:
+    template = "{% set a = 1 %}{{ a }}{{ b }}{% if c is defined %}{% endif %}{% for d in e %}{{ d.f }}{% endfor %}"
+    assert free_variables(template) == {"b", "c", "e"}
+
+
+@pytest.mark.parametrize("template", ["{% if %}", "{% generation %}", "{{ a"])
+def test_what_is_no_template_is_an_error(template: str) -> None:
+    with pytest.raises(ModelError, match="the chat template failed"):
+        free_variables(template)
+    with pytest.raises(ModelError, match="the chat template failed"):
+        render(template, {})

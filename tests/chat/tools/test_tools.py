@@ -1,11 +1,14 @@
-"""Tools of functions, methods and objects; running them; custom tools."""
+"""Tools of functions, methods and objects; their docstrings; running them; custom tools."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
 import functools
+import inspect
+import sys
 import threading
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -15,6 +18,7 @@ import constrain
 from constrain import CustomTool, FunctionTool, Lark, Regex, ToolContext, ToolError, tool
 from constrain.chat.tools.calls import CustomCall, FunctionCall
 from constrain.chat.tools.definition import as_tools
+from constrain.chat.tools.docstrings import read_docstring
 from tests.support import for_each
 
 
@@ -368,3 +372,18 @@ def test_errors_say_which_tool_of_a_list_is_wrong(second: Any) -> None:
 def test_tools_are_a_list(given: Any) -> None:
     with pytest.raises(ToolError, match="must be a list"):
         as_tools(given)
+
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    tomllib = pytest.importorskip("tomli")
+
+CASES = tomllib.loads((Path(__file__).parent / "data" / "docstrings.toml").read_text(encoding="utf-8"))["docstring"]
+
+
+@for_each("case", CASES)
+def test_description_and_parameters_are_read(case: dict[str, Any]) -> None:
+    found = read_docstring(inspect.cleandoc(case["text"]))
+    assert found.description == case["description"]
+    assert found.parameters == case.get("parameters", {})

@@ -12,13 +12,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gguf
+import llama_cpp
 import numpy as np
 import pytest
 
+import constrain
 from constrain import private_folders
 from constrain.llama.prompt_cache import files
+from constrain.llama.prompt_cache.identity import ModelFacts
 from constrain.llama.prompt_cache.prompts import MAX_WAITING_STATES, MIN_KEPT_TOKENS
+from constrain.llama.scheduling.scheduler import Scheduler
+from constrain.vocabulary.gguf.files import fingerprint, has_tensor
+from tests.support.gguf_files import finish
 from tests.support.llama.kept import keep, prompts_in, restored, tokens_of
+from tests.support.llama.scripted import Scripted, expected, request, run
 
 TOKENS = tokens_of(300)
 WANTED = np.append(TOKENS, [1, 2, 3]).astype(np.intc)
@@ -312,3 +320,142 @@ def test_several_processes_write_and_read_at_once(tmp_path: Path) -> None:
     assert [process.wait(120) for process in processes] == [0, 0, 0]
     assert not list(tmp_path.rglob("*.tmp"))
     assert sum(path.stat().st_size for path in tmp_path.rglob("*-*-*") if path.is_file()) <= 6000
+
+
+def write(path: Path, *, name: str = "a", changed: int | None = None, tensor: str = "two") -> Path:
+    """A file with two tensors of 10,000 numbers, one of which may be changed."""
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_name(name)
+    numbers = np.arange(10_000, dtype=np.float32)
+    if changed is not None:
+        numbers[changed] = -1
+    writer.add_tensor("one", np.ones(10_000, np.float32))
+    writer.add_tensor(tensor, numbers)
+    finish(writer)
+    return path
+
+
+def test_weights_and_metadata_tell_models_apart_and_names_of_files_do_not(tmp_path: Path) -> None:
+    paths = [
+        write(tmp_path / "a.gguf"),
+        write(tmp_path / "b.gguf"),
+        write(tmp_path / "c.gguf", name="c"),
+        *(write(tmp_path / f"{place}.gguf", changed=place) for place in (0, 5001, 9999)),
+        write(tmp_path / "d.gguf", tensor="rope_factors_long.weight"),
+    ]
+    found = [fingerprint(path) for path in paths]
+    assert found[0] == found[1]
+    assert len(set(found)) == len(paths) - 1
+    assert [has_tensor(path, "rope_factors_long") for path in paths] == [False] * 6 + [True]
+
+
+def test_all_parts_of_a_split_model_count(tmp_path: Path) -> None:
+    first = write(tmp_path / "m-00001-of-00002.gguf")
+    second = write(tmp_path / "m-00002-of-00002.gguf")
+    before = fingerprint(first)
+    write(second, changed=0)
+    assert fingerprint(first) != before
+
+
+def facts_of(model: constrain.Model, **changes: int) -> bytes:
+    parameters = llama_cpp.llama_context_params.from_buffer_copy(model.llama.context_params)
+    for name, value in changes.items():
+        setattr(parameters, name, value)
+    return ModelFacts(model.llama).identity(parameters, 1, model.n_ctx)
+
+
+def test_what_changes_a_state_changes_the_identity(model: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = facts_of(model)
+    assert facts_of(model, n_ctx=77, n_threads=3, n_batch=64) == plain
+    changes = [{"type_k": 8}, {"type_v": 8}, {"flash_attn_type": 1}, {"rope_freq_base": 5}, {"swa_full": 0}]
+    found = [facts_of(model, **change) for change in changes]
+    facts = ModelFacts(model.llama)
+    found.append(facts.identity(model.llama.context_params, 4, model.n_ctx))
+    monkeypatch.setattr(llama_cpp, "llama_print_system_info", lambda: b"another processor")
+    found.append(facts_of(model))
+    monkeypatch.setattr(llama_cpp, "__version__", "9.9")
+    found.append(facts_of(model))
+    assert len({plain, *found}) == len(found) + 1
+
+
+def test_a_file_that_was_replaced_after_loading_has_no_identity(tmp_path: Path, model: constrain.Model) -> None:
+    facts = ModelFacts(model.llama)
+    facts._files = [write(tmp_path / "a.gguf")]
+    with pytest.raises(constrain.ModelError, match="no longer the file"):
+        facts.identity(model.llama.context_params, 1, 64)
+
+
+SHARED = [(7 * place * place + place) % 29 for place in range(300)]
+
+
+def ask(directory: Path, *prompts: list[int], model: Scripted | None = None, **options: Any) -> list[Any]:
+    """Answers of a new process; requests with the tokens that each had in its slot."""
+    model = model or Scripted()
+    cache, kept = prompts_in(directory, one_state=model.one_state)
+    scheduler = Scheduler(model, prompts=kept)
+    requests = [request(prompt, **{"shared": lambda: len(SHARED), **options}) for prompt in prompts]
+    run(scheduler, *requests)
+    assert [each.answer.tokens for each in requests] == list(map(expected, prompts))
+    scheduler.close()
+    cache.close()
+    return requests
+
+
+@pytest.mark.parametrize("one_state", [False, True])
+def test_a_later_process_begins_where_an_earlier_one_was(one_state: bool, tmp_path: Path) -> None:
+    (first,) = ask(tmp_path, [*SHARED, 1, 2, 3], model=Scripted(one_state=one_state))
+    assert first.cached_tokens == 0
+    (second,) = ask(tmp_path, [*SHARED, 4, 5, 6, 7], model=(model := Scripted(one_state=one_state)))
+    assert second.cached_tokens == 300
+    assert model.evaluated < 30
+
+
+def test_the_evaluation_stops_where_the_state_is_kept(tmp_path: Path) -> None:
+    ask(tmp_path, [*SHARED, 1, 2, 3], model=(model := Scripted()))
+    assert (0, 300, 3) in [piece for batch in model.batches for piece in batch]
+    assert model.evaluated == 303 + 19
+
+
+def test_requests_at_once_restore_once_and_keep_once(tmp_path: Path) -> None:
+    prompts = [[*SHARED, number, 2, 3] for number in range(4)]
+    ask(tmp_path, *prompts)
+    assert len([path for path in tmp_path.rglob("*-*-*") if path.is_file()]) == 1
+    requests = ask(tmp_path, *prompts, model=(model := Scripted()))
+    assert [each.cached_tokens for each in requests] == [300] * 4
+    assert model.evaluated < 4 * 25
+
+
+def test_a_state_that_the_model_does_not_take_is_evaluated_again(tmp_path: Path) -> None:
+    ask(tmp_path, [*SHARED, 1, 2, 3])
+    model = Scripted()
+    model.forgets = True
+    with pytest.warns(RuntimeWarning, match="does not fit"):
+        (again,) = ask(tmp_path, [*SHARED, 1, 2, 3], model=model)
+    assert again.cached_tokens == 0
+
+
+def test_no_token_is_evaluated_alone_within_a_prompt(tmp_path: Path) -> None:
+    for length in range(254, 262):
+        model = Scripted(n_batch=128)
+        ask(tmp_path / str(length), SHARED[:length], model=model, shared=lambda: 0)
+        pieces = [piece for batch in model.batches for piece in batch if piece[1] < length]
+        assert min(count for _, _, count in pieces) > 1
+
+
+def test_memory_comes_before_the_disk(tmp_path: Path) -> None:
+    model = Scripted()
+    cache, kept = prompts_in(tmp_path)
+    scheduler = Scheduler(model, prompts=kept)
+    restored: list[int] = []
+    take = model.restore
+
+    def restore(sequence: int, state: np.ndarray[Any, np.dtype[np.uint8]]) -> bool:
+        restored.append(len(state))
+        return take(sequence, state)
+
+    model.restore = restore  # type: ignore[method-assign]
+    for number in range(3):
+        run(scheduler, request([*SHARED, number, 2, 3], shared=lambda: 300))
+    scheduler.close()
+    cache.close()
+    assert restored == []

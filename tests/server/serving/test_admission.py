@@ -1,25 +1,34 @@
-"""Room for answers and bodies, and the estimate of when there is some again."""
+"""Room for answers and bodies, the estimate of when there is some, and equal answers one at a time."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import httpx
 import pytest
 
 from constrain.generation.job import Run
+from constrain.server.app import Application
+from constrain.server.config import read_config
 from constrain.server.http.errors import ApiError, too_busy
 from constrain.server.http.pace import Pace
 from constrain.server.sandbox.worker import Limits
 from constrain.server.serving import generation
 from constrain.server.serving.generation import Generator
 from constrain.server.serving.metrics import Metrics
+from constrain.server.serving.model_files import find_models
 from constrain.server.serving.models import Models, ModelSource
+from constrain.server.settings import Settings
 from tests.support import for_each
+from tests.support.server.asking import CHAT, SECONDS
 
 MIB = 1 << 20
 
@@ -124,3 +133,50 @@ def test_the_largest_body_fits_into_less_room(make: Callable[..., Generator]) ->
     generator = make()
     with generator.admit_body(5 * MIB), pytest.raises(ApiError), generator.admit_body(1):
         pass
+
+
+PROMPTS = ["Say hello.", "Say hello to me, then name a colour.", "Say hello to me, then name a city.", "Count."]
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 5}}, "required": ["a"]}
+
+
+def body(number: int) -> dict[str, Any]:
+    """One of 12 requests: many begin alike, and all draw random numbers; every fourth names no seed."""
+    asked: dict[str, Any] = {
+        "model": "small",
+        "messages": [{"role": "user", "content": PROMPTS[number % len(PROMPTS)]}],
+        "max_tokens": 4,
+        "temperature": 1.5,
+        "n": 2 if number == 7 else 1,
+    }
+    if number % 4:
+        asked["seed"] = number
+    if number % 2:
+        asked["response_format"] = {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}
+        asked["max_tokens"] = 10
+    return asked
+
+
+@pytest.fixture
+def application(model_file: Path) -> Iterator[Application]:
+    flags = {"deterministic": True, "ctx": 256, "threads": 1}
+    models = find_models(read_config(None, flags), model_file, ["small"])
+    yield Application(models, Settings())
+    models.close()
+
+
+async def answers(application: Application, numbers: Sequence[int], *, together: bool) -> dict[int, list[str]]:
+    transport = httpx.ASGITransport(application)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=SECONDS) as client:
+        asking = [client.post(CHAT, json=body(number)) for number in numbers]
+        responses = await asyncio.gather(*asking) if together else [await each for each in asking]
+    contents = [[choice["message"]["content"] for choice in response.json()["choices"]] for response in responses]
+    return dict(zip(numbers, contents, strict=True))
+
+
+@pytest.mark.slow
+def test_requests_together_get_the_answers_that_they_get_one_by_one(application: Application) -> None:
+    numbers = list(range(12))
+    alone = asyncio.run(answers(application, numbers, together=False))
+    random.Random(1).shuffle(numbers)
+    assert asyncio.run(answers(application, numbers, together=True)) == alone
+    assert len({text for texts in alone.values() for text in texts}) > 6
