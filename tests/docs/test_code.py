@@ -10,6 +10,8 @@ extra.
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import os
 import re
 import runpy
@@ -21,6 +23,7 @@ from typing import Any
 
 import pytest
 
+import constrain
 from tests.support import LONG, for_each
 from tests.support.command_line import call
 from tests.support.pages import DOCS, Block, blocks, blocks_of
@@ -142,3 +145,22 @@ def test_blocks_are_told_from_words() -> None:
     assert [block.file for block in found] == ["b.json", None, None, None]
     assert [block.is_shell for block in found] == [False, True, False, False]
     assert found[1].code == "constrain check b.json\nconstrain check a.json\n"
+
+
+PACKAGE = Path(constrain.__file__).parent
+MODULES = [
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if ">>> " in path.read_text("utf-8")
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_of_a_module_print_what_they_say(name: str) -> None:
+    module = importlib.import_module(name)
+    tests = [test for test in doctest.DocTestFinder(exclude_empty=True).find(module, name) if test.examples]
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for test in tests:
+        runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0

@@ -17,7 +17,7 @@ class Case(NamedTuple):
     completion: str
 
 
-WORDS = Lark('start: NAME ("," NAME)*\nNAME: /[a-z]+/ & ~("if" | "else")')
+PLACES = Lark('start: NAME ("," NAME)*\nNAME: /[a-z]+/ & ~("if" | "else")')
 LINES = Lark('start: LINES "."\nLINES: /[a-z \\n]*/ & ~/(?s:.)*\\n\\n(?s:.)*/')
 PAIRS = Lark('start: item{2,3} "."\nitem: "<" /[a-z]/ ">"')
 MANY = Lark('start: ("a" "b"){70,80} "."')
@@ -32,9 +32,9 @@ BLANKS = Gbnf('root ::= (expr "=" ws "\\n")+\nexpr ::= [a-z]+ ws | "(" ws expr "
 TOKENS = Gbnf('root ::= "a" <|end|> <[5]>')
 
 CASES = {
-    "after a word that is excluded": Case(WORDS, "a,else,", 6, ("NAME (line 2, column 1)",), "a"),
-    "a word that is excluded, at the end": Case(WORDS, "if", 2, ("NAME (line 2, column 1)",), "a"),
-    "a character that no word has": Case(WORDS, "a1", 1, ("NAME (line 2, column 1)", '"," (line 1, column 14)'), ""),
+    "after a word that is excluded": Case(PLACES, "a,else,", 6, ("NAME (line 2, column 1)",), "a"),
+    "a word that is excluded, at the end": Case(PLACES, "if", 2, ("NAME (line 2, column 1)",), "a"),
+    "a character that no word has": Case(PLACES, "a1", 1, ("NAME (line 2, column 1)", '"," (line 1, column 14)'), ""),
     "a line that an intersection excludes": Case(
         LINES, "a\n\nb.", 2, ("LINES (line 2, column 1)", '"." (line 1, column 14)'), "."
     ),
@@ -71,7 +71,7 @@ def test_a_place_has_the_names_of_the_text(case: Case) -> None:
 
 def test_a_refused_token_is_explained_by_the_names_of_the_text() -> None:
     for grammar, text, expected in (
-        (WORDS, b"a,i", "NAME (line 2, column 1)"),
+        (PLACES, b"a,i", "NAME (line 2, column 1)"),
         (SPLIT, b"a", "NAME (line 2, column 1)"),
         (NESTED, b"[1", '"]" (line 2, column 37)'),
     ):

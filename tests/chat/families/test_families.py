@@ -11,7 +11,7 @@ from constrain import ModelError
 from constrain.chat.families import forms
 from constrain.chat.families.format import ArgumentStyle, Marks, Switch, complete
 from constrain.chat.families.forms import detect_format, detect_thinking, tool_format, tool_formats
-from tests.chat.prompt import test_rendering, test_thinking
+from tests.chat.prompt import test_prompt, test_rendering
 from tests.support import for_each
 from tests.support.chat.templates import FAMILIES, template
 
@@ -115,7 +115,7 @@ def test_a_family_is_one_record_and_one_table(monkeypatch: pytest.MonkeyPatch) -
         test_reasoning_sections_are_told_from_the_template,
         test_rendering.test_two_calls_and_their_results,
         test_rendering.test_a_prompt_begins_with_the_prompt_of_the_turn_before_and_its_answer,
-        test_thinking.test_reasoning_in_front_of_a_call_is_shown_where_the_template_has_a_place_for_it,
+        test_prompt.test_reasoning_in_front_of_a_call_is_shown_where_the_template_has_a_place_for_it,
     ):
         test.__wrapped__("toy")
     test_forms_are_found_by_name()

@@ -15,12 +15,12 @@ from constrain.server.http.account import Account
 from constrain.server.requests.messages import convert_function_calls, read_messages
 from tests.support.server.asking import chat, chunks_of
 
-PARAMETERS = {
+OF_FUNCTION = {
     "type": "object",
     "properties": {"city": {"enum": ["Rome", "Oslo"]}, "days": {"type": "integer", "minimum": 1, "maximum": 9}},
     "required": ["city", "days"],
 }
-WEATHER = {"name": "get_weather", "description": "The weather of a city.", "parameters": PARAMETERS}
+WEATHER = {"name": "get_weather", "description": "The weather of a city.", "parameters": OF_FUNCTION}
 NEWS = {"name": "get_news", "parameters": {"type": "object", "properties": {}}}
 QUESTION: dict[str, Any] = {"role": "user", "content": "How is the weather in Rome?"}
 CALLED = {"functions": [WEATHER, NEWS], "function_call": {"name": "get_weather"}, "max_tokens": 200}
@@ -34,7 +34,7 @@ def test_a_named_function_is_called_and_a_stream_names_it_once(application: Appl
     assert choice["message"]["content"] is None
     whole = choice["message"]["function_call"]
     assert (set(whole), whole["name"]) == ({"name", "arguments"}, "get_weather")
-    jsonschema.validate(json.loads(whole["arguments"]), PARAMETERS)
+    jsonschema.validate(json.loads(whole["arguments"]), OF_FUNCTION)
     chunks = chunks_of(chat(application, messages=[QUESTION], stream=True, **CALLED))
     for chunk in chunks:
         ChatCompletionChunk.model_validate(chunk)

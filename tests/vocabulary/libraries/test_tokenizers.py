@@ -1,8 +1,9 @@
-"""Tokenizers of the library tokenizers: the bytes of their tokens, or why they are not known."""
+"""Tokenizers of other libraries: the bytes of their tokens, or why they are not known."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -11,7 +12,16 @@ import pytest
 import constrain
 from constrain.vocabulary.libraries.checks import TEXTS
 from tests.support import for_each
-from tests.support.tokenizers_made import BYTE_TOKENS, byte_fallback, byte_level, unigram, untrained
+from tests.support.tokenizers_made import (
+    BYTE_TOKENS,
+    EXACT_PIECES,
+    byte_fallback,
+    byte_level,
+    encoding,
+    sentence_pieces,
+    unigram,
+    untrained,
+)
 
 tokenizers = pytest.importorskip("tokenizers")
 from tokenizers import decoders, models, normalizers, pre_tokenizers  # noqa: E402
@@ -245,3 +255,124 @@ def test_encode_is_exact_for_texts_that_the_tokenizer_would_change(name: str) ->
 def test_other_objects_are_named(given: object) -> None:
     with pytest.raises(TypeError, match=r"tokenizer must be a tokenizers\.Tokenizer"):
         constrain.Vocabulary.from_tokenizers(given)
+
+
+pytest.importorskip("tiktoken")
+
+
+def test_tokens_are_those_of_the_encoding() -> None:
+    vocabulary = constrain.Vocabulary.from_tiktoken(encoding(), n_vocab=300)
+    assert [vocabulary.token_bytes(token) for token in (0, 255, 256, 259, 260)] == [
+        *(b"\0", b"\xff", b"he", b"hello", b" w")
+    ]
+    assert vocabulary.token_bytes(261) == "日".encode()[:2]
+    assert [vocabulary.token_bytes(token) for token in range(262, 300)] == [b""] * 38
+    assert (vocabulary.n_vocab, vocabulary.eos, vocabulary.special) == (300, (265,), {265, 267})
+    assert vocabulary.special_tokens == {"<|x|>": 267}
+    assert constrain.Vocabulary.from_tiktoken(encoding(), eos="<|x|>").eos == (267,)
+
+
+def test_encode_is_the_usual_tokenization_of_any_bytes() -> None:
+    made = encoding()
+    vocabulary = constrain.Vocabulary.from_tiktoken(made)
+    assert vocabulary.encode is not None
+    assert vocabulary.encode(b"hello world") == made.encode_ordinary("hello world")
+    rng = Random(0)
+    for text in [b"<|endoftext|>", "日".encode(), *(rng.randbytes(9) for _ in range(100))]:
+        tokens = vocabulary.encode(text)
+        assert b"".join(map(vocabulary.token_bytes, tokens)) == text
+        assert not vocabulary.special.intersection(tokens)
+
+
+def test_an_encoding_that_drops_text_is_refused() -> None:
+    import tiktoken
+
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    words = tiktoken.Encoding("words", pat_str=r"\w+", mergeable_ranks=ranks, special_tokens={"<|endoftext|>": 256})
+    with pytest.raises(
+        constrain.ModelError, match=r"tiktoken\.Encoding 'words': the tokens of the text ' ' join to ''"
+    ):
+        constrain.Vocabulary.from_tiktoken(words)
+
+
+def test_other_objects_are_no_encodings() -> None:
+    with pytest.raises(TypeError, match=r"encoding must be a tiktoken\.Encoding, not str"):
+        constrain.Vocabulary.from_tiktoken("cl100k_base")
+
+
+sentencepiece = pytest.importorskip("sentencepiece")
+
+PIECES: dict[str, dict[str, Any]] = {
+    "as Llama 2": {"vocab_size": 380, "model_type": "bpe", "byte_fallback": True},
+    "as Gemma": {
+        "vocab_size": 380,
+        "model_type": "bpe",
+        "byte_fallback": True,
+        "add_dummy_prefix": False,
+        "user_defined_symbols": ["<tool>", "\n\n"],
+        "control_symbols": ["<turn>"],
+    },
+    "unigram": {"vocab_size": 45},
+}
+
+
+@pytest.fixture(scope="module", params=PIECES)
+def processor(request: pytest.FixtureRequest) -> Any:
+    return sentencepiece.SentencePieceProcessor(model_proto=sentence_pieces(**EXACT_PIECES, **PIECES[request.param]))
+
+
+def test_the_pieces_of_a_text_join_to_it(processor: Any) -> None:
+    vocabulary = constrain.Vocabulary.from_sentencepiece(processor)
+    assert vocabulary.encode is not None
+    for text in ("hello world", "the  quick", "日本語", "Größe {}"):
+        assert joined(vocabulary, processor.encode(text)).removeprefix(b" ") == text.encode()
+        assert joined(vocabulary, vocabulary.encode(text.encode())) == text.encode()
+
+
+def test_pieces_are_bytes_and_special_by_their_kind() -> None:
+    processor = sentencepiece.SentencePieceProcessor(model_proto=sentence_pieces(**EXACT_PIECES, **PIECES["as Gemma"]))
+    vocabulary = constrain.Vocabulary.from_sentencepiece(processor, n_vocab=512)
+    assert vocabulary.token_bytes(processor.piece_to_id("<0x0A>")) == b"\n"
+    assert vocabulary.token_bytes(processor.piece_to_id("<tool>")) == b"<tool>"
+    assert vocabulary.token_bytes(processor.piece_to_id("▁w")) == b" w"
+    assert vocabulary.special == {0, 1, 2, processor.piece_to_id("<turn>")}
+    assert vocabulary.eos == (2,)
+    assert vocabulary.n_vocab == 512
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(sentence_pieces(**EXACT_PIECES, **PIECES["as Llama 2"]))
+    from_file = constrain.Vocabulary.from_sentencepiece(path)
+    loaded = constrain.Vocabulary.from_sentencepiece(sentencepiece.SentencePieceProcessor(model_file=str(path)))
+    assert from_file.fingerprint == loaded.fingerprint
+    path.write_bytes(b"no model")
+    with pytest.raises(constrain.ModelError, match=r"tokenizer\.model: cannot be read as a SentencePiece model"):
+        constrain.Vocabulary.from_sentencepiece(path)
+    with pytest.raises(constrain.ModelError, match="cannot be read"):
+        constrain.Vocabulary.from_sentencepiece(tmp_path / "none.model")
+
+
+NOT_EXACT: dict[str, tuple[dict[str, Any], str]] = {
+    "spaces are dropped": ({**EXACT_PIECES, "remove_extra_whitespaces": True}, "the text ' ' join to ''"),
+    "NFKC": (
+        {"remove_extra_whitespaces": False, "byte_fallback": True, "vocab_size": 999, "hard_vocab_limit": False},
+        "join to ",
+    ),
+    "spaces after words": ({**EXACT_PIECES, "treat_whitespace_as_suffix": True}, "join to .* is not understood"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_EXACT)
+def test_a_model_that_changes_texts_is_refused(name: str) -> None:
+    options, message = NOT_EXACT[name]
+    model = sentence_pieces(**{"vocab_size": 45, **options})
+    with pytest.raises(constrain.ModelError, match=message):
+        constrain.Vocabulary.from_sentencepiece(sentencepiece.SentencePieceProcessor(model_proto=model))
+
+
+def test_other_objects_are_no_models() -> None:
+    with pytest.raises(TypeError, match=r"processor must be a sentencepiece\.SentencePieceProcessor, not int"):
+        constrain.Vocabulary.from_sentencepiece(5)
+    with pytest.raises(constrain.ModelError, match="it has no model"):
+        constrain.Vocabulary.from_sentencepiece(sentencepiece.SentencePieceProcessor())
