@@ -96,17 +96,6 @@ def test_seeds_reproduce_and_samples_differ(batched: constrain.Model) -> None:
     assert constrain.generate(batched, QUESTIONS[1], **{**options, "seed": 0}) == first[1][2]
 
 
-@pytest.mark.slow
-def test_budget_and_timeout_hold_for_each(batched: constrain.Model) -> None:
-    schema = {"type": "array", "items": {"type": "string"}, "minItems": 2}
-    for one in constrain.complete_batch(batched, QUESTIONS, schema=schema, max_tokens=12, seed=3):
-        assert one.usage.completion_tokens <= 12
-        jsonschema.validate(json.loads(one.text), schema)
-    for one in constrain.complete_batch(batched, QUESTIONS, schema=schema, timeout=0.0):
-        assert one.finish_reason == "timeout"
-        jsonschema.validate(json.loads(one.text), schema)
-
-
 class Even(pydantic.BaseModel):
     number: Literal[1, 3]
 

@@ -38,13 +38,6 @@ def test_the_last_event_of_a_stream_has_them(model: constrain.Model) -> None:
     check(last.completion)
 
 
-def test_a_batch_has_them(model: constrain.Model) -> None:
-    for completion in constrain.complete_batch(
-        model, ["Order tea.", "Order milk."], schema=ORDER, max_tokens=30, seed=3
-    ):
-        check(completion)
-
-
 def test_groups_of_a_pattern(model: constrain.Model) -> None:
     plate = Regex(r"(?P<town>[A-Z]{1,3})-(?P<number>[0-9]{1,4})")
     completion = constrain.complete(model, "Make up a licence plate.", schema=plate, seed=1)
@@ -60,26 +53,6 @@ def test_a_call_has_the_captures_of_its_input(model: constrain.Model) -> None:
     call = completion.value[0]
     assert call.captures["count"] == call.text[0]
     assert completion.captures == {}
-
-
-def test_content_beside_tools_has_captures(model: constrain.Model) -> None:
-    tool = CustomTool("order", "Orders drinks.", ORDER)
-    completion = constrain.complete(
-        model, "Say an order.", schema=ORDER, tools=[tool], tool_choice="none", max_tokens=40, seed=1
-    )
-    check(completion)
-
-
-MARKED = Lark('start: "a" <|im_start|> x\nx[capture]: /[bc]{2}/')
-
-
-def test_special_tokens_are_no_part_of_captures(model: constrain.Model) -> None:
-    completion = constrain.complete(model, "Write.", schema=MARKED, max_tokens=10, seed=1)
-    assert completion.captures == {"x": completion.text[1:]}
-    beside = constrain.complete(
-        model, "Write.", schema=MARKED, tools=[CustomTool("write", "Writes.", MARKED)], tool_choice="none", seed=1
-    )
-    assert beside.captures == {"x": beside.text[1:]}
 
 
 def test_tokens_by_id_are_parts_of_captures_with_their_texts(model: constrain.Model) -> None:

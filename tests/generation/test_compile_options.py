@@ -46,14 +46,6 @@ def test_all_ways_to_generate_take_policies(model: constrain.Model) -> None:
 
 
 @pytest.mark.slow
-def test_other_policies(model: constrain.Model) -> None:
-    policies = {"property_order": "any", "formats": "annotation", "numbers": "any", "escapes": "any"}
-    completion = constrain.complete(model, "The sky?", schema=SCHEMA, **policies)  # type: ignore[arg-type]
-    assert completion.report is not None
-    assert {name: completion.report.policies[name] for name in policies} == policies
-
-
-@pytest.mark.slow
 def test_strict_refuses_what_is_not_strict(model: constrain.Model) -> None:
     assert constrain.generate(model, "The sky?", schema=SCHEMA, strict=True)["sky"] in ("blue", "red")
     with pytest.raises(constrain.SchemaError, match="additionalProperties"):
@@ -76,15 +68,6 @@ def test_a_registry_is_for_models_that_reason_too(model: constrain.Model) -> Non
     assert constrain.generate(reasoning, "The sky?", schema={"$ref": "urn:colour"}, registry=registry) == "green"
     with pytest.raises(constrain.SchemaError, match="urn:colour"):
         constrain.generate(model, "The sky?", schema={"$ref": "urn:colour"})
-
-
-@pytest.mark.slow
-def test_of_several_answers_those_with_a_schema_have_policies(model: constrain.Model) -> None:
-    both = constrain.complete_batch(
-        model, ["The sky?", "Hello"], schemas=[SCHEMA, None], whitespace="compact", max_tokens=40
-    )
-    assert is_compact(both[0].text)
-    assert both[1].report is None
 
 
 @for_each("policy", CHOICES)

@@ -89,15 +89,6 @@ def test_answers_are_values_of_the_type(model: constrain.Model, schema: Any, kin
         assert pydantic.TypeAdapter(schema).validate_json(completion.text) == completion.value
 
 
-@pytest.mark.slow
-def test_many_seeds_all_validate(model: constrain.Model) -> None:
-    for seed in range(8):
-        completion = constrain.complete(
-            model, "A famous book?", schema=SCHEMA, seed=seed, temperature=1.5, top_k=0, top_p=1, min_p=0
-        )
-        jsonschema.validate(json.loads(completion.text), SCHEMA)
-
-
 def test_objects_are_closed(model: constrain.Model) -> None:
     value = constrain.generate(model, "Go on.", schema={"properties": {"a": {"type": "boolean"}}, "type": "object"})
     assert set(value) <= {"a"}
@@ -153,35 +144,6 @@ def test_tokens_evaluated_together_say_what_they_say_one_by_one(model: constrain
 
 
 @pytest.mark.slow
-def test_usage_timings_and_reason(model: constrain.Model) -> None:
-    completion = constrain.complete(model, "A famous book?", schema=SCHEMA, seed=1)
-    assert completion.usage.completion_tokens == len(completion.tokens) > 0
-    assert completion.usage.prompt_tokens > 20
-    assert b"".join(map(model.vocabulary.token_bytes, completion.tokens)).decode() == completion.text
-    assert completion.finish_reason == "stop"
-    assert completion.report is not None
-    assert min(dataclasses.astuple(completion.timings)) >= 0
-    assert completion.timings.generation > 0
-
-
-@pytest.mark.slow(only=("40",))
-@pytest.mark.parametrize("max_tokens", [10, 15, 25, 40])
-def test_answers_are_complete_within_max_tokens(model: constrain.Model, max_tokens: int) -> None:
-    schema = {"type": "array", "items": {"type": "string"}, "minItems": 2}
-    completion = constrain.complete(model, "Tell me stories.", schema=schema, max_tokens=max_tokens, seed=3)
-    assert completion.usage.completion_tokens <= max_tokens
-    jsonschema.validate(json.loads(completion.text), schema)
-
-
-@pytest.mark.slow
-def test_a_budget_that_is_too_small_names_one_that_is_enough(model: constrain.Model) -> None:
-    with pytest.raises(constrain.BudgetError, match="max_tokens is 2") as caught:
-        constrain.generate(model, "x", schema=SCHEMA, max_tokens=2)
-    completion = constrain.complete(model, "x", schema=SCHEMA, max_tokens=caught.value.needed)
-    assert completion.usage.completion_tokens <= caught.value.needed
-
-
-@pytest.mark.slow
 def test_stop_texts(model: constrain.Model) -> None:
     free = constrain.complete(model, "Count: one, two, three.", max_tokens=30, temperature=0)
     stop = free.text[5:8]
@@ -205,16 +167,6 @@ def test_deltas_are_the_text(model: constrain.Model, schema: Any) -> None:
     assert "".join(delta.text for delta in deltas) == last.completion.text
     again = constrain.complete(model, "Ein Gedicht über Äpfel 🍎", schema=schema, max_tokens=60, seed=5)
     assert again.tokens == last.completion.tokens
-
-
-@pytest.mark.slow
-def test_seeds_are_reproducible(model: constrain.Model) -> None:
-    def text(seed: int | None) -> str:
-        return constrain.complete(model, "Make up a name.", schema=SCHEMA, seed=seed, temperature=1.2).text
-
-    assert text(1) == text(1)
-    assert len({text(seed) for seed in range(5)}) > 1
-    assert len({text(None) for _ in range(5)}) > 1
 
 
 @pytest.mark.slow
@@ -242,17 +194,6 @@ def test_what_calls_have_in_common_is_evaluated_once() -> None:
     assert second.usage.cached_tokens > 40
     third = constrain.complete(fresh, [*said, {"role": "user", "content": "A poem?"}], schema=SCHEMA, seed=1)
     assert third.usage.cached_tokens == third.usage.prompt_tokens - 2
-
-
-@pytest.mark.slow
-def test_reuse_gives_the_tokens_of_a_fresh_model() -> None:
-    questions = ["A famous play?", "A famous poem by a man?", "A famous play?"]
-    used = babbler()
-    for question in questions:
-        fresh = babbler()
-        options: Any = {"schema": SCHEMA, "temperature": 0.8, "seed": 4}
-        again = constrain.complete(used, question, **options)
-        assert again.tokens == constrain.complete(fresh, question, **options).tokens
 
 
 @pytest.mark.slow

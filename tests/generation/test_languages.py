@@ -13,8 +13,6 @@ import pytest
 
 import constrain
 from constrain import Finished, Lark, Regex, TextDelta, choice, grammars, sequence, text
-from constrain.language.grammar import Grammar, GrammarBuilder
-from constrain.regex.parsing.parser import parse_pattern
 from tests.support import LONG
 
 SEEDS = range(40 if LONG else 4)
@@ -114,41 +112,3 @@ def test_the_prompt_shows_the_grammar(model: constrain.Model) -> None:
 
 
 # Lexemes with a temperature and a limit of their own
-
-
-def lexemes(temperature: float | None = None, max_tokens: int | None = None) -> Grammar:
-    """A name with these options, and a number without any."""
-    builder = GrammarBuilder()
-    name = builder.terminal(
-        "NAME", parse_pattern("[A-Z][a-z]{2,9}", "rust"), temperature=temperature, max_tokens=max_tokens
-    )
-    number = builder.terminal("NUMBER", parse_pattern(": [0-9]{2}", "rust"))
-    builder.define(builder.rule("start"), [[name, number]])
-    return builder.build()
-
-
-def answers(model: constrain.Model, schema: Grammar, temperature: float) -> set[str]:
-    return {constrain.generate(model, PROMPT, schema=schema, temperature=temperature, seed=seed) for seed in range(8)}
-
-
-@pytest.mark.slow
-def test_a_lexeme_is_sampled_at_its_own_temperature(model: constrain.Model) -> None:
-    assert len(answers(model, lexemes(), 0)) == 1
-    assert len(answers(model, lexemes(1.5), 0)) > 2
-    assert len({answer.partition(":")[0] for answer in answers(model, lexemes(), 2)}) > 2
-    found = answers(model, lexemes(0), 2)
-    assert len({answer.partition(":")[0] for answer in found}) == 1
-    assert len(found) > 2  # the number is sampled at the caller's temperature
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("most", [2, 3])
-def test_a_lexeme_is_whole_within_its_tokens(most: int, model: constrain.Model) -> None:
-    schema = lexemes(max_tokens=most)
-    for seed in range(6):
-        completion = constrain.complete(model, PROMPT, schema=schema, temperature=1.5, seed=seed)
-        assert re.fullmatch("[A-Z][a-z]{2,9}: [0-9]{2}", completion.text)
-        written = [model.vocabulary.token_bytes(token) for token in completion.tokens]
-        starts = [len(b"".join(written[:number])) for number in range(len(written))]
-        assert sum(start < completion.text.index(":") for start in starts) <= most
-        assert completion.finish_reason == "stop"

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from typing import Any
 
 import jsonschema
 import pytest
 
 import constrain
-from constrain.chat.reading.events import TextDelta
 from constrain.chat.reading.reply import MAX_SAME_CALLS
-from constrain.generation.completion import Finished
 
 SCHEMA = {
     "type": "object",
@@ -48,15 +44,6 @@ def test_strings_and_numbers_are_brought_to_their_ends(model: constrain.Model, o
 
 
 @pytest.mark.slow
-def test_without_limits_they_run_on(model: constrain.Model, options: dict[str, Any]) -> None:
-    completion = constrain.complete(model, PROMPT, **{**options, "max_string_tokens": None, "max_tokens": 100})
-    assert completion.value["note"].count(" the") > 50
-    assert completion.finish_reason == "length"
-    freed = {**options, "max_number_tokens": None, "max_tokens": 200}
-    assert len(str(constrain.generate(model, PROMPT, **freed)["amount"])) > 100
-
-
-@pytest.mark.slow
 def test_numbers_have_a_limit_unless_it_is_taken_away(model: constrain.Model, options: dict[str, Any]) -> None:
     del options["max_number_tokens"]
     try:
@@ -64,25 +51,6 @@ def test_numbers_have_a_limit_unless_it_is_taken_away(model: constrain.Model, op
     finally:
         options["max_number_tokens"] = DIGITS
     assert len(str(completion.value["amount"])) == 64
-
-
-@pytest.mark.slow
-def test_all_ways_to_generate_are_cut_alike(model: constrain.Model, options: dict[str, Any]) -> None:
-    text = constrain.complete(model, PROMPT, **options).text
-    *pieces, last = constrain.stream(model, PROMPT, **options)
-    assert isinstance(last, Finished)
-    assert "".join(piece.text for piece in pieces if isinstance(piece, TextDelta)) == last.completion.text == text
-    assert last.completion.shortened == 2
-    assert [one.text for one in constrain.complete_batch(model, [PROMPT, PROMPT], **options)] == [text, text]
-    assert asyncio.run(constrain.agenerate(model, PROMPT, **options)) == json.loads(text)
-
-
-@pytest.mark.slow
-def test_within_a_budget_both_hold(model: constrain.Model, options: dict[str, Any]) -> None:
-    for max_tokens in (18, 20, 23, 28, 33, 40):
-        completion = constrain.complete(model, PROMPT, **{**options, "max_tokens": max_tokens})
-        jsonschema.validate(completion.value, SCHEMA)
-        assert len(completion.tokens) <= max_tokens
 
 
 @pytest.mark.parametrize("name", ["max_string_tokens", "max_number_tokens"])
