@@ -33,7 +33,7 @@ from constrain.language.digest import grammar_digest
 from constrain.language.grammar import Capture, Grammar, Rule, Terminal
 from constrain.language.result import result_type
 from constrain.remembering import Memory
-from tests.support import Tokens, Walker, byte_vocabulary, demo_vocabulary, for_each, small_vocabulary
+from tests.support import Tokens, Walker, byte_vocabulary, demo_vocabulary, each_row, for_each, small_vocabulary
 
 SCHEMA = {
     "type": "object",
@@ -382,14 +382,12 @@ def put_a_file(cache: Path) -> None:
     cache.write_text("")
 
 
-@pytest.mark.parametrize(
-    ("spoil", "why"),
-    [
-        (lambda cache: version(cache).chmod(0o755), "its mode must be 700"),
-        (lambda cache: (version(cache) / "seed").write_bytes(b"short"), "seed is damaged"),
-        (link, "no directory"),
-        (put_a_file, "not used"),
-    ],
+@each_row(
+    "spoil, why",
+    (lambda cache: version(cache).chmod(0o755), "its mode must be 700"),
+    (lambda cache: (version(cache) / "seed").write_bytes(b"short"), "seed is damaged"),
+    (link, "no directory"),
+    (put_a_file, "not used"),
     ids=["others may use it", "a damaged seed", "a link", "a file"],
 )
 def test_a_directory_that_is_not_one_of_the_user_alone_is_not_used(

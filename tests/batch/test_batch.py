@@ -24,7 +24,7 @@ from constrain.errors import BudgetError, UnsupportedSchemaError
 from constrain.generation.completion import Completion
 from constrain.language.policies import CHOICES
 from constrain.llama.decoding.token_logprob import TokenLogprob
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, each_row
 from tests.support.batch_files import SETTINGS, Batch, cases, completion, echo, prompts, records, statuses_of
 
 # Lines of the input
@@ -340,13 +340,11 @@ def test_log_probabilities_are_written_as_json(tmp_path: Path) -> None:
     assert written["logprobs"] == [{"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": top}]
 
 
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [
-        (Refusal("No."), {"refusal": "No."}),
-        (Reply(refusal="No."), {"content": None, "calls": [], "refusal": "No."}),
-        (Reply(content={"a": 1}, text='{"a": 1}'), {"content": {"a": 1}, "calls": []}),
-    ],
+@each_row(
+    "value, written",
+    (Refusal("No."), {"refusal": "No."}),
+    (Reply(refusal="No."), {"content": None, "calls": [], "refusal": "No."}),
+    (Reply(content={"a": 1}, text='{"a": 1}'), {"content": {"a": 1}, "calls": []}),
 )
 def test_replies_and_refusals_are_written_as_json(value: object, written: object, tmp_path: Path) -> None:
     def answer(task: Task, stop: Future[None]) -> Completion:
@@ -472,15 +470,13 @@ def test_what_is_complete_is_left_as_it_is(tmp_path: Path) -> None:
 # Outputs of something else
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({**SETTINGS, "input": {"sha256": "01"}}, "made with another input; "),
-        ({**SETTINGS, "seed": 2}, r"made with another seed \(it was 1\); "),
-        ({**SETTINGS, "seed": None, "input": {}}, r"another input, another seed \(it was 1\); "),
-        ({"input": {"sha256": "00"}}, r"another seed \(it was 1\)"),
-        ({**SETTINGS, "ctx": 5}, r"another ctx \(it was not given\)"),
-    ],
+@each_row(
+    "settings, message",
+    ({**SETTINGS, "input": {"sha256": "01"}}, "made with another input; "),
+    ({**SETTINGS, "seed": 2}, r"made with another seed \(it was 1\); "),
+    ({**SETTINGS, "seed": None, "input": {}}, r"another input, another seed \(it was 1\); "),
+    ({"input": {"sha256": "00"}}, r"another seed \(it was 1\)"),
+    ({**SETTINGS, "ctx": 5}, r"another ctx \(it was not given\)"),
 )
 def test_answers_from_other_settings_are_not_mixed(settings: dict[str, object], message: str, tmp_path: Path) -> None:
     batch = Batch(tmp_path, prompts(2))
@@ -504,14 +500,12 @@ def test_an_output_that_nobody_knows_is_left_alone(tmp_path: Path) -> None:
     assert batch.output.read_text() == "mine\n"
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (b"{}\n", "line 2 of .* is not an answer"),
-        (b"{\n", "line 2 of .* is not an answer"),
-        (b"7\n", "line 2 of .* is not an answer"),
-        (b'{"line": 1}\n', "line 2 of .* answers line 1 a second time"),
-    ],
+@each_row(
+    "line, message",
+    (b"{}\n", "line 2 of .* is not an answer"),
+    (b"{\n", "line 2 of .* is not an answer"),
+    (b"7\n", "line 2 of .* is not an answer"),
+    (b'{"line": 1}\n', "line 2 of .* answers line 1 a second time"),
 )
 def test_an_output_that_was_changed_is_refused(line: bytes, message: str, tmp_path: Path) -> None:
     batch = Batch(tmp_path, prompts(1))

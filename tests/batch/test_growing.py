@@ -20,6 +20,7 @@ from constrain.batch.locations import StoreError, locate
 from constrain.batch.prompts import NamedColumns
 from constrain.batch.stores import locks, parts
 from constrain.generation.completion import Completion
+from tests.support import each_row
 from tests.support.batch_files import echo, prompts
 from tests.support.stores import Job, expected, part_names, values, write_input
 
@@ -64,13 +65,11 @@ def test_rows_at_the_end_of_an_input_are_answered_and_no_other_ones_again(
     assert values(output.read_bytes()) == expected(4)
 
 
-@pytest.mark.parametrize(
-    ("content", "grown"),
-    [
-        (prompts(2), prompts(2).replace(b"p1", b"p0") + b'"p3"\n'),
-        (prompts(2), b"\n" + prompts(3)),
-        (prompts(2), b'"p2"\n' + prompts(2)),
-    ],
+@each_row(
+    "content, grown",
+    (prompts(2), prompts(2).replace(b"p1", b"p0") + b'"p3"\n'),
+    (prompts(2), b"\n" + prompts(3)),
+    (prompts(2), b'"p2"\n' + prompts(2)),
     ids=["another row", "rows with other numbers", "rows in front"],
 )
 def test_an_input_that_begins_with_other_rows_is_another_one(content: bytes, grown: bytes, tmp_path: Path) -> None:
@@ -107,13 +106,11 @@ def test_rows_that_are_added_during_a_run_wait_for_the_next_one(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
-@pytest.mark.parametrize(
-    ("column", "named", "found"),
-    [
-        ("id", NamedColumns(), {"a": [1, 3, 4]}),
-        ("id", NamedColumns("prompt"), {}),
-        ("key", NamedColumns("prompt", "key"), {"a": [1, 3, 4]}),
-    ],
+@each_row(
+    "column, named, found",
+    ("id", NamedColumns(), {"a": [1, 3, 4]}),
+    ("id", NamedColumns("prompt"), {}),
+    ("key", NamedColumns("prompt", "key"), {"a": [1, 3, 4]}),
     ids=["id", "no ids", "another column"],
 )
 def test_ids_of_several_rows_are_found(
@@ -177,15 +174,13 @@ def test_a_second_command_is_refused_while_the_first_one_writes(tmp_path: Path) 
     assert not lock_of(tmp_path).exists()
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"process": 2**22 + 1}, None),
-        ({"time": 5}, None),
-        ({"owner": "gone"}, None),
-        ({"processes": "elsewhere"}, r"on \S+ \(process \d+\), was writing this output \d+ s ago; .* or delete file:"),
-        ({"process": os.getppid()}, "was writing this output"),
-    ],
+@each_row(
+    "changes, message",
+    ({"process": 2**22 + 1}, None),
+    ({"time": 5}, None),
+    ({"owner": "gone"}, None),
+    ({"processes": "elsewhere"}, r"on \S+ \(process \d+\), was writing this output \d+ s ago; .* or delete file:"),
+    ({"process": os.getppid()}, "was writing this output"),
 )
 def test_a_lock_that_was_abandoned_is_taken_over(changes: dict[str, Any], message: str | None, tmp_path: Path) -> None:
     job = Job(*write_input(tmp_path, 3))

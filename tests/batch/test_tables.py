@@ -20,6 +20,7 @@ import pytest
 from constrain.batch.lines import LineError, Task
 from constrain.batch.tables import reading
 from constrain.generation.completion import Completion
+from tests.support import each_row
 from tests.support.batch_files import batch_status, cases, completion, echo, prompts, records, statuses_of
 from tests.support.stores import Job
 
@@ -116,20 +117,18 @@ def test_cells_of_csv_are_texts_numbers_and_booleans(tmp_path: Path) -> None:
     assert (third.id, third.prompt, third.options) == (None, "", {"draft": True})
 
 
-@pytest.mark.parametrize(
-    ("column", "cell", "message"),
-    [
-        ("prompt", None, "either prompt or messages"),
-        ("prompt", 7, "Invalid type for 'prompt'"),
-        ("prompt", b"\xff", "Invalid type for 'prompt'"),
-        ("max_tokens", 1.5, "Invalid type for 'max_tokens'"),
-        ("max_tokens", math.nan, "'max_tokens' has nan"),
-        ("max_tokens", "5", "Invalid type for 'max_tokens'"),
-        ("schema", "{", "the column 'schema': not JSON"),
-        ("schema", "7", "Invalid type for 'schema'"),
-        ("id", math.inf, "'id' has inf"),
-        ("about", "x", "; with --prompt, other columns are ignored"),
-    ],
+@each_row(
+    "column, cell, message",
+    ("prompt", None, "either prompt or messages"),
+    ("prompt", 7, "Invalid type for 'prompt'"),
+    ("prompt", b"\xff", "Invalid type for 'prompt'"),
+    ("max_tokens", 1.5, "Invalid type for 'max_tokens'"),
+    ("max_tokens", math.nan, "'max_tokens' has nan"),
+    ("max_tokens", "5", "Invalid type for 'max_tokens'"),
+    ("schema", "{", "the column 'schema': not JSON"),
+    ("schema", "7", "Invalid type for 'schema'"),
+    ("id", math.inf, "'id' has inf"),
+    ("about", "x", "; with --prompt, other columns are ignored"),
 )
 def test_a_wrong_cell_costs_its_own_row(column: str, cell: Any, message: str, tmp_path: Path) -> None:
     kind = pa.array([cell]).type if cell is not None else pa.string()
@@ -230,15 +229,13 @@ def test_a_wrong_table_is_refused_before_any_answer(
     require_refused(write_csv(tmp_path / "a.csv", case["content"]), case["message"], **named)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.csv", b"prompt,\xff\na,1\n", "the names of its columns are not UTF-8"),
-        ("a.csv", "prompt\na\n".encode("utf-16"), "it is UTF-16; write it as UTF-8"),
-        ("a.csv", b"prompt\n" + b"x" * 300, "a row has more than 100 bytes"),
-        ("a.parquet", b"prompt\na\n", "cannot be read as Parquet: "),
-        ("a.parquet", b"", "cannot be read as Parquet: "),
-    ],
+@each_row(
+    "name, content, message",
+    ("a.csv", b"prompt,\xff\na,1\n", "the names of its columns are not UTF-8"),
+    ("a.csv", "prompt\na\n".encode("utf-16"), "it is UTF-16; write it as UTF-8"),
+    ("a.csv", b"prompt\n" + b"x" * 300, "a row has more than 100 bytes"),
+    ("a.parquet", b"prompt\na\n", "cannot be read as Parquet: "),
+    ("a.parquet", b"", "cannot be read as Parquet: "),
 )
 def test_a_file_that_is_no_table_is_refused_before_any_answer(
     name: str, content: bytes, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -390,17 +387,15 @@ def test_values_are_json_where_rows_have_schemas_of_their_own(tmp_path: Path) ->
     assert table["value"].to_pylist() == ['"a"', '"b"']
 
 
-@pytest.mark.parametrize(
-    ("ids", "kind", "expected"),
-    [
-        ([5, None], pa.int64(), [5, None]),
-        ([5, 1.5], pa.float64(), [5.0, 1.5]),
-        ([5, "a"], pa.string(), ["5", "a"]),
-        ([10**30, 1], pa.string(), [str(10**30), "1"]),
-        ([2**60 + 1, 1.5], pa.string(), [str(2**60 + 1), "1.5"]),
-        ([None, None], pa.string(), [None, None]),
-        (["\ud800", "é"], pa.string(), ["\\ud800", "é"]),
-    ],
+@each_row(
+    "ids, kind, expected",
+    ([5, None], pa.int64(), [5, None]),
+    ([5, 1.5], pa.float64(), [5.0, 1.5]),
+    ([5, "a"], pa.string(), ["5", "a"]),
+    ([10**30, 1], pa.string(), [str(10**30), "1"]),
+    ([2**60 + 1, 1.5], pa.string(), [str(2**60 + 1), "1.5"]),
+    ([None, None], pa.string(), [None, None]),
+    (["\ud800", "é"], pa.string(), ["\\ud800", "é"]),
 )
 def test_names_keep_a_type_that_all_of_them_have(ids: list[Any], kind: Any, expected: Any, tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
@@ -505,16 +500,14 @@ def test_batches_of_one_folder_have_their_own_errors(tmp_path: Path) -> None:
         assert [each["line"] for each in records(tmp_path / errors)] == [3]
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("notes.txt", b"my notes"),
-        ("notes.jsonl", b'{"line": 1, "value": 2}\n'),
-        ("notes.jsonl", b"[]\n"),
-        ("notes.csv", b"a,b\n1,2\n"),
-        ("notes.csv", b"\xff"),
-        ("notes.parquet", b"PAR1"),
-    ],
+@each_row(
+    "name, content",
+    ("notes.txt", b"my notes"),
+    ("notes.jsonl", b'{"line": 1, "value": 2}\n'),
+    ("notes.jsonl", b"[]\n"),
+    ("notes.csv", b"a,b\n1,2\n"),
+    ("notes.csv", b"\xff"),
+    ("notes.parquet", b"PAR1"),
 )
 def test_errors_do_not_replace_a_file_that_no_batch_has_made(name: str, content: bytes, tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"

@@ -20,7 +20,7 @@ from constrain import verify as verifier
 from constrain.certificates.certificate import canonical, certify, digest
 from constrain.regex.parsing.parser import MAX_GROUP_NESTING
 from constrain.verify import Match, data
-from tests.support import LONG, byte_vocabulary, for_each
+from tests.support import LONG, byte_vocabulary, each_row, for_each
 
 FILE = Path(verifier.__file__)
 SCHEMA = {
@@ -87,15 +87,13 @@ def test_a_file_may_hold_a_chain(tmp_path: Path) -> None:
     assert verifier.main([str(tmp_path / "missing.jsonl")]) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("[" * 100_000, "RecursionError"),
-        ("[]", "TypeError"),
-        ("{}", "KeyError"),
-        ("no JSON", "JSONDecodeError"),
-        ('{"format": "constrain certificate 2"}', "the format is not 'constrain certificate 1'"),
-    ],
+@each_row(
+    "text, why",
+    ("[" * 100_000, "RecursionError"),
+    ("[]", "TypeError"),
+    ("{}", "KeyError"),
+    ("no JSON", "JSONDecodeError"),
+    ('{"format": "constrain certificate 2"}', "the format is not 'constrain certificate 1'"),
 )
 def test_what_is_no_certificate_is_refused(
     tmp_path: Path, text: str, why: str, capsys: pytest.CaptureFixture[str]

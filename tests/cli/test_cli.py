@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from constrain.cli.shared import HARMLESS
-from tests.support import demo_model, for_each
+from tests.support import demo_model, each_row, for_each
 from tests.support.command_line import call, run, run_on_terminal
 from tests.support.judging import require_valid
 
@@ -47,14 +47,12 @@ def _files(tmp_path: Path) -> None:
     (tmp_path / "latin.json").write_bytes(b'{"const": "\xe9"}')
 
 
-@pytest.mark.parametrize(
-    ("command", "usage"),
-    [
-        ("generate", "generate [OPTIONS] PROMPT "),
-        ("explain", "explain [OPTIONS] [TEXT] "),
-        ("check", "check [OPTIONS] SCHEMA... "),
-        ("verify", "verify [OPTIONS] FILES... "),
-    ],
+@each_row(
+    "command, usage",
+    ("generate", "generate [OPTIONS] PROMPT "),
+    ("explain", "explain [OPTIONS] [TEXT] "),
+    ("check", "check [OPTIONS] SCHEMA... "),
+    ("verify", "verify [OPTIONS] FILES... "),
 )
 def test_usage_names_arguments_in_capitals(command: str, usage: str) -> None:
     assert usage in call(command, "--help").stdout

@@ -18,6 +18,7 @@ from constrain.batch.run import Progress
 from constrain.cli import batch, shared
 from constrain.cli.streams import keep_input, read_prompt
 from constrain.errors import SchemaError
+from tests.support import each_row
 from tests.support.command_line import call
 from tests.support.waiting import wait_until
 
@@ -112,14 +113,12 @@ def test_a_file_comes_before_a_class(module: str, tmp_path: Path) -> None:
     assert shared.read_schema_text(f"{module}:Person") == "true"
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("{}:Persn", "'shapes_of_a_test' has no attribute 'Persn'"),
-        ("no_module_of_ours:Person", "No module named 'no_module_of_ours'"),
-        ("name:str", "keys with types, such as 'name str'"),
-        ("{}:nothing", "no JSON Schema can be made of"),
-    ],
+@each_row(
+    "given, message",
+    ("{}:Persn", "'shapes_of_a_test' has no attribute 'Persn'"),
+    ("no_module_of_ours:Person", "No module named 'no_module_of_ours'"),
+    ("name:str", "keys with types, such as 'name str'"),
+    ("{}:nothing", "no JSON Schema can be made of"),
 )
 def test_a_class_that_is_none_is_told(given: str, message: str, module: str) -> None:
     with pytest.raises(SchemaError, match=message):
@@ -137,12 +136,10 @@ def run(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("redirect", "command", "says"),
-    [
-        (">&-", ("grammars", "json"), "standard output: it is closed"),
-        (">/dev/full", ("grammars", "json"), "no space left on device"),
-    ],
+@each_row(
+    "redirect, command, says",
+    (">&-", ("grammars", "json"), "standard output: it is closed"),
+    (">/dev/full", ("grammars", "json"), "no space left on device"),
 )
 def test_a_stream_that_cannot_be_used_is_named(redirect: str, command: tuple[str, ...], says: str) -> None:
     status, _, told = run(*command, redirect=redirect)

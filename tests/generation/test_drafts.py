@@ -15,7 +15,7 @@ from constrain.generation.job import Run
 from constrain.generation.options import DraftError
 from constrain.generation.planning import DRAFT_PLACE, prepare
 from constrain.llama.decoding.decode import Decoding
-from tests.support import for_each
+from tests.support import each_row, for_each
 
 QUESTION = "Ada is 36 years old. Who is she?"
 
@@ -133,13 +133,11 @@ def test_a_conversation_with_tools_runs_with_drafts(model: constrain.Model) -> N
     assert "reasoning_content" not in run.messages[1]
 
 
-@pytest.mark.parametrize(
-    ("schema", "pattern"),
-    [
-        (constrain.Regex("[a-z]{3,8}"), r"[a-z]{3,8}"),
-        (constrain.Lark('start: "yes" | "no"'), "yes|no"),
-        ({"enum": ["red", "blue"]}, '"(red|blue)"'),
-    ],
+@each_row(
+    "schema, pattern",
+    (constrain.Regex("[a-z]{3,8}"), r"[a-z]{3,8}"),
+    (constrain.Lark('start: "yes" | "no"'), "yes|no"),
+    ({"enum": ["red", "blue"]}, '"(red|blue)"'),
 )
 def test_answers_of_every_language_may_follow_a_draft(schema: Any, pattern: str, model: constrain.Model) -> None:
     completion = constrain.complete(model, "Is the sky blue?", schema=schema, draft=8, temperature=0)

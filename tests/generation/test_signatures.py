@@ -19,7 +19,7 @@ import constrain
 from constrain.generation.options import OPTION_DEFAULTS, split_options
 from constrain.generation.planning import prepare
 from constrain.language.policies import DEFAULTS
-from tests.support import for_each
+from tests.support import each_row, for_each
 from tests.support.schema_passes import MARK, counted_passes, new_schema, new_tools
 
 FUNCTIONS = [name for name in constrain.__all__ if inspect.isfunction(getattr(constrain, name, None))]
@@ -133,13 +133,11 @@ def passes_of_two(
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.parametrize(
-    ("make", "counts"),
-    [
-        (new_schema, [(1, 1), (1, 0)]),
-        (lambda: json.dumps(new_schema()), [(0, 1), (0, 0)]),
-        (new_type, [(1, 1), (1, 0)]),
-    ],
+@each_row(
+    "make, counts",
+    (new_schema, [(1, 1), (1, 0)]),
+    (lambda: json.dumps(new_schema()), [(0, 1), (0, 0)]),
+    (new_type, [(1, 1), (1, 0)]),
     ids=["schema", "text", "type"],
 )
 def test_a_schema_is_written_and_parsed_once(

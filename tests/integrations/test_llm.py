@@ -19,6 +19,7 @@ import constrain
 from constrain.integrations import llm as plugin
 from constrain.llama.finding import FOLDERS
 from constrain.llama.model import default_model_path
+from tests.support import each_row
 from tests.support.judging import require_valid
 
 NAME = "constrain/smollm2"
@@ -78,15 +79,13 @@ def test_an_answer_matches_a_pattern_or_a_grammar(model: llm.Model) -> None:
     assert model.prompt("Count.", lark='start: "1" "2" "3"').text() == "123"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"schema": SCHEMA, "max_tokens": 2}, constrain.BudgetError, "max_tokens is 2"),
-        ({"schema": SCHEMA, "regex": "a"}, ValueError, "a schema and the option regex exclude each other"),
-        ({"regex": "(a"}, constrain.PatternError, "has no closing"),
-        ({"lark": "start: b"}, constrain.GrammarError, "b"),
-        ({"schema": {"type": "object", "$ref": "#/x"}}, constrain.SchemaError, "x"),
-    ],
+@each_row(
+    "arguments, error, message",
+    ({"schema": SCHEMA, "max_tokens": 2}, constrain.BudgetError, "max_tokens is 2"),
+    ({"schema": SCHEMA, "regex": "a"}, ValueError, "a schema and the option regex exclude each other"),
+    ({"regex": "(a"}, constrain.PatternError, "has no closing"),
+    ({"lark": "start: b"}, constrain.GrammarError, "b"),
+    ({"schema": {"type": "object", "$ref": "#/x"}}, constrain.SchemaError, "x"),
 )
 @pytest.mark.slow
 def test_a_refusal_comes_before_any_text(
@@ -165,12 +164,10 @@ def test_the_plugin_loads_little() -> None:
     assert not {"llama_cpp", "torch", "rich", "lark"} & set(loaded)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "part",
-    [
-        AttachmentPart(Attachment(type="image/png", content=b"x")),
-        ToolResultPart("x", "", "1", attachments=[Attachment(type="image/png", content=b"x")]),
-    ],
+    AttachmentPart(Attachment(type="image/png", content=b"x")),
+    ToolResultPart("x", "", "1", attachments=[Attachment(type="image/png", content=b"x")]),
 )
 def test_attachments_are_refused(part: Any) -> None:
     with pytest.raises(ValueError, match="leave out the attachments"):

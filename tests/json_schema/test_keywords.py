@@ -15,7 +15,7 @@ from constrain.json_schema.keywords.table import KEYWORDS, Keyword
 from constrain.json_schema.lint.linter import lint_schema
 from constrain.json_schema.shapes.strings import StringShape, pattern_expression
 from constrain.json_schema.strict.merging import merged
-from tests.support import byte_vocabulary, for_each
+from tests.support import byte_vocabulary, each_row, for_each
 
 
 @pytest.fixture(autouse=True)
@@ -30,14 +30,12 @@ def start(_: Any, at: Any, value: object, found: Any) -> None:
     found.restrict_strings(StringShape((pattern_expression(at, f"^{value}", "x-start"),)))
 
 
-@pytest.mark.parametrize(
-    ("schema", "accepted", "rejected"),
-    [
-        ({"type": "string", "x-start": "ab"}, '"abc"', '"b"'),
-        ({"type": "string", "not": {"x-start": "ab"}}, '"b"', '"abc"'),
-        ({"type": "object", "propertyNames": {"x-start": "k"}, "maxProperties": 1}, '{"k1":0}', '{"l":0}'),
-        ({"type": "string", "anyOf": [{"x-start": "a"}], "unevaluatedItems": False}, '"a"', '"b"'),
-    ],
+@each_row(
+    "schema, accepted, rejected",
+    ({"type": "string", "x-start": "ab"}, '"abc"', '"b"'),
+    ({"type": "string", "not": {"x-start": "ab"}}, '"b"', '"abc"'),
+    ({"type": "object", "propertyNames": {"x-start": "k"}, "maxProperties": 1}, '{"k1":0}', '{"l":0}'),
+    ({"type": "string", "anyOf": [{"x-start": "a"}], "unevaluatedItems": False}, '"a"', '"b"'),
 )
 def test_a_keyword_that_is_added_is_enforced(schema: object, accepted: str, rejected: str) -> None:
     Keyword("x-start", "string", hint=None, merge=None)(start)

@@ -13,6 +13,7 @@ from constrain.errors import ModelError
 from constrain.llama.fetching import fetch_model
 from constrain.llama.finding import FETCHED, FOLDERS, find_models
 from constrain.llama.names import model_path
+from tests.support import each_row
 from tests.support.hub import Hub
 
 MODEL = b"GGUF" + bytes([3, 0, 0, 0]) + bytes([7] + [0] * 7) + b"0123456789" * 20
@@ -67,15 +68,13 @@ def test_without_a_folder_of_ones_own_it_is_in_the_users_data(tmp_path: Path, mo
     assert [(one.name, one.source) for one in find_models() if one.path == path] == [("big-Q8_0", FETCHED)]
 
 
-@pytest.mark.parametrize(
-    ("which", "files"),
-    [
-        ("Q4_K", ["sub/m-Q4_K.gguf"]),
-        ("q4_k_m", ["sub/m-Q4_K_M.gguf"]),
-        ("m-Q4_K.gguf", ["sub/m-Q4_K.gguf"]),
-        ("sub/m-Q4_K.gguf", ["sub/m-Q4_K.gguf"]),
-        ("BF16", ["m-BF16-00002-of-00002.gguf", "m-BF16-00001-of-00002.gguf"]),
-    ],
+@each_row(
+    "which, files",
+    ("Q4_K", ["sub/m-Q4_K.gguf"]),
+    ("q4_k_m", ["sub/m-Q4_K_M.gguf"]),
+    ("m-Q4_K.gguf", ["sub/m-Q4_K.gguf"]),
+    ("sub/m-Q4_K.gguf", ["sub/m-Q4_K.gguf"]),
+    ("BF16", ["m-BF16-00002-of-00002.gguf", "m-BF16-00001-of-00002.gguf"]),
 )
 def test_a_file_is_named_by_its_name_or_its_end(hub: Hub, which: str, files: list[str]) -> None:
     path = fetch(f"somebody/several:{which}")
@@ -84,25 +83,20 @@ def test_a_file_is_named_by_its_name_or_its_end(hub: Hub, which: str, files: lis
     assert model_path(f"somebody/several:{which}") == path
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("just-a-name", "is no name of a model on Hugging Face; write OWNER/REPOSITORY"),
-        ("../etc", "is no name of a model"),
-        (
-            "somebody/missing",
-            "has no model somebody/missing, or shows it to nobody without permission \\(status 404\\)",
-        ),
-        ("somebody/none", "somebody/none has no GGUF files; .* -GGUF may have"),
-        ("somebody/several", "there are several files; write somebody/several:FILE .*m-BF16-00001.*sub/m-Q4_K_M.gguf"),
-        (
-            "somebody/several:m",
-            "several files match m; .*: sub/m-Q4_K_M.gguf .*, twice/x-m.gguf \\(0.0 GiB\\), twice/y-m.gguf",
-        ),
-        ("somebody/several:Q2", "no file matches Q2; .*: half-00001-of-00002.gguf"),
-        ("somebody/several:half-00001-of-00002.gguf", "has no half-00002-of-00002.gguf, a part of half-00001"),
-        ("somebody/evil", "named '../../evil.gguf', which is not safe to write"),
-    ],
+@each_row(
+    "name, said",
+    ("just-a-name", "is no name of a model on Hugging Face; write OWNER/REPOSITORY"),
+    ("../etc", "is no name of a model"),
+    ("somebody/missing", "has no model somebody/missing, or shows it to nobody without permission \\(status 404\\)"),
+    ("somebody/none", "somebody/none has no GGUF files; .* -GGUF may have"),
+    ("somebody/several", "there are several files; write somebody/several:FILE .*m-BF16-00001.*sub/m-Q4_K_M.gguf"),
+    (
+        "somebody/several:m",
+        "several files match m; .*: sub/m-Q4_K_M.gguf .*, twice/x-m.gguf \\(0.0 GiB\\), twice/y-m.gguf",
+    ),
+    ("somebody/several:Q2", "no file matches Q2; .*: half-00001-of-00002.gguf"),
+    ("somebody/several:half-00001-of-00002.gguf", "has no half-00002-of-00002.gguf, a part of half-00001"),
+    ("somebody/evil", "named '../../evil.gguf', which is not safe to write"),
 )
 def test_a_name_that_means_no_file_is_refused(hub: Hub, name: str, said: str) -> None:
     with pytest.raises(ModelError, match=said):

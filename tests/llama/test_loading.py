@@ -23,6 +23,7 @@ from constrain.llama.layouts import check
 from constrain.llama.loading import MAX_CONTEXT, Llama
 from constrain.llama.memory import memory_needed
 from constrain.llama.model import default_model_path
+from tests.support import each_row
 from tests.support.gguf_files import finish, write_gguf
 
 SYSTEM = b"CPU : AVX512 = 1 | AMX_INT8 = %d | REPACK = 1 | "
@@ -60,17 +61,15 @@ def test_a_file_that_is_no_model_is_not_told_to_take_less_memory(tmp_path: Path)
     assert "n_ctx" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "kind"),
-    [
-        ("n_ctx", "5", TypeError),
-        ("n_ctx", 512.5, TypeError),
-        ("n_threads", 0, ValueError),
-        ("n_threads", 10**14, ValueError),
-        ("n_threads", True, TypeError),
-        ("n_gpu_layers", -7, ValueError),
-        ("parallel", "2", TypeError),
-    ],
+@each_row(
+    "name, value, kind",
+    ("n_ctx", "5", TypeError),
+    ("n_ctx", 512.5, TypeError),
+    ("n_threads", 0, ValueError),
+    ("n_threads", 10**14, ValueError),
+    ("n_threads", True, TypeError),
+    ("n_gpu_layers", -7, ValueError),
+    ("parallel", "2", TypeError),
 )
 def test_a_setting_that_is_no_number_in_its_range_is_named(
     tiny: Path, name: str, value: object, kind: type[Exception]
@@ -118,19 +117,14 @@ def test_a_model_takes_its_file_and_its_caches() -> None:
     assert memory_needed(path, 1024, 4) > path.stat().st_size + 4 * 1024 * cell_bytes(path)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "cell"),
-    [
-        ({"attention__head_count": 8}, 4 * 8 * (16 + 16) * 2),
-        ({"attention__head_count": 8, "attention__head_count_kv": 2}, 4 * 2 * (16 + 16) * 2),
-        ({"attention__head_count": [4, 8, 8, 8], "attention__head_count_kv": 2}, 4 * 2 * (16 + 16) * 2),
-        ({"attention__head_count": 8, "attention__head_count_kv": [2, 0, 1, 0]}, 3 * (16 + 16) * 2),
-        (
-            {"attention__head_count": 8, "attention__key_length": 64, "attention__value_length": 32},
-            4 * 8 * (64 + 32) * 2,
-        ),
-        ({}, 0),
-    ],
+@each_row(
+    "numbers, cell",
+    ({"attention__head_count": 8}, 4 * 8 * (16 + 16) * 2),
+    ({"attention__head_count": 8, "attention__head_count_kv": 2}, 4 * 2 * (16 + 16) * 2),
+    ({"attention__head_count": [4, 8, 8, 8], "attention__head_count_kv": 2}, 4 * 2 * (16 + 16) * 2),
+    ({"attention__head_count": 8, "attention__head_count_kv": [2, 0, 1, 0]}, 3 * (16 + 16) * 2),
+    ({"attention__head_count": 8, "attention__key_length": 64, "attention__value_length": 32}, 4 * 8 * (64 + 32) * 2),
+    ({}, 0),
 )
 def test_caches_are_as_large_as_the_architecture_says(tmp_path: Path, numbers: dict[str, Any], cell: int) -> None:
     path = model_file(tmp_path / "a.gguf", block_count=4, embedding_length=128, context_length=4096, **numbers)
@@ -231,12 +225,10 @@ def demo() -> Iterator[constrain.Model]:
 
 
 @pytest.mark.slow  # each evaluates a text
-@pytest.mark.parametrize(
-    ("name", "value", "sentence"),
-    [
-        ("_TEXT", canary._TEXT[1:], "divides a text wrongly"),
-        ("_LOGPROBS", [*canary._LOGPROBS[1:], -9.0], "computes wrongly"),
-    ],
+@each_row(
+    "name, value, sentence",
+    ("_TEXT", canary._TEXT[1:], "divides a text wrongly"),
+    ("_LOGPROBS", [*canary._LOGPROBS[1:], -9.0], "computes wrongly"),
 )
 def test_other_numbers_are_told(
     demo: constrain.Model, monkeypatch: pytest.MonkeyPatch, name: str, value: Any, sentence: str

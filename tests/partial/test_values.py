@@ -25,7 +25,7 @@ from constrain.partial.reader import FieldReader, Fields
 from constrain.types.answer_text import read_answer
 from tests.soundness.models import Models
 from tests.soundness.search import walked
-from tests.support import LONG, byte_vocabulary, for_each
+from tests.support import LONG, byte_vocabulary, each_row, for_each
 
 SEEDS = range(500 if LONG else 60)
 _NONE = object()
@@ -321,13 +321,11 @@ def test_settings_of_a_model_hold_for_its_parts() -> None:
     assert equal(complete["other",], Decimal("1.10"))
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"),
-    [
-        (dict[int, str], '{"1": "a", "b": "c"}'),
-        (Union[dict[int, str], dict[str, int]], '{"b": 1}'),  # noqa: UP007
-        (tuple[int, ...], "[1, 2]"),
-    ],
+@each_row(
+    "kind, text",
+    (dict[int, str], '{"1": "a", "b": "c"}'),
+    (Union[dict[int, str], dict[str, int]], '{"b": 1}'),  # noqa: UP007
+    (tuple[int, ...], "[1, 2]"),
 )
 def test_keys_and_items_of_any_number(kind: Any, text: str) -> None:
     events = read(kind, text)

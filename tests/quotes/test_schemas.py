@@ -18,7 +18,7 @@ from constrain.language.result import result_type
 from constrain.quotes.keyword import may_have_quotes, without_quotes
 from constrain.quotes.places import Quotes
 from constrain.quotes.texts import fold
-from tests.support import byte_vocabulary, for_each
+from tests.support import byte_vocabulary, each_row, for_each
 
 ALPHABET = ["a", "B", "_", " ", "\n", '"', "\\", "é", "É", "×", "😀"]
 
@@ -257,13 +257,11 @@ def test_answers_that_python_reads_with_limits() -> None:
         quotes.places(f'{{"n": {"[" * 1_000}{"]" * 1_000}, "a": "NO"}}')
 
 
-@pytest.mark.parametrize(
-    ("schema", "expected"),
-    [
-        ({"type": "string", "pattern": "^[\\u0020-\\u007e]*$"}, False),
-        ({"type": "string", "x-quote": True}, True),
-        ({"anyOf": [{"type": "null"}, {"type": "string", "x-quote": "it"}]}, True),
-    ],
+@each_row(
+    "schema, expected",
+    ({"type": "string", "pattern": "^[\\u0020-\\u007e]*$"}, False),
+    ({"type": "string", "x-quote": True}, True),
+    ({"anyOf": [{"type": "null"}, {"type": "string", "x-quote": "it"}]}, True),
 )
 def test_only_schemas_with_quotes_are_searched(schema: dict[str, Any], expected: bool) -> None:
     text = json.dumps(schema).replace("x-", "\\u0078-")

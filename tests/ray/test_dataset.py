@@ -17,7 +17,7 @@ from constrain.ray import answers
 from constrain.ray.checkpoints import _readers, _require_ids
 from constrain.ray.dataset import _reserved_cpus, choose_cpus
 from constrain.ray.shipping import receive, ship
-from tests.support import for_each
+from tests.support import each_row, for_each
 
 ray = pytest.importorskip("ray")
 
@@ -39,16 +39,14 @@ def nodes_of(monkeypatch: pytest.MonkeyPatch, *cpus: int) -> None:
     monkeypatch.setattr(ray, "nodes", lambda: [{"Alive": True, "Resources": {"CPU": count}} for count in cpus])
 
 
-@pytest.mark.parametrize(
-    ("changes", "error", "message"),
-    [
-        ({"schema": {"type": "strin"}}, constrain.SchemaError, "strin"),
-        ({"schema": constrain.Lark("start: gone")}, constrain.GrammarError, "gone"),
-        ({"prompt": "question"}, ValueError, "neither a column"),
-        ({"id_column": "key"}, ValueError, "id_column is 'key'"),
-        ({"vote": True}, ValueError, "vote=True needs n"),
-        ({"id_column": None, "checkpoint": "none"}, ValueError, "checkpoint needs id_column"),
-    ],
+@each_row(
+    "changes, error, message",
+    ({"schema": {"type": "strin"}}, constrain.SchemaError, "strin"),
+    ({"schema": constrain.Lark("start: gone")}, constrain.GrammarError, "gone"),
+    ({"prompt": "question"}, ValueError, "neither a column"),
+    ({"id_column": "key"}, ValueError, "id_column is 'key'"),
+    ({"vote": True}, ValueError, "vote=True needs n"),
+    ({"id_column": None, "checkpoint": "none"}, ValueError, "checkpoint needs id_column"),
 )
 def test_refusals_come_before_any_actor(
     changes: dict[str, Any], error: type, message: str, monkeypatch: pytest.MonkeyPatch

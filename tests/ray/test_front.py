@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support import for_each
+from tests.support import each_row, for_each
 
 pytest.importorskip("ray")
 
@@ -205,13 +205,11 @@ def test_a_fault_of_a_replica_is_status_500() -> None:
     assert error_of(ask(Replicas(Parts([], RayError("boom")))))[0] == 500
 
 
-@pytest.mark.parametrize(
-    ("path", "is_form"),
-    [
-        ("/v1/responses", lambda body: body["error"]["message"]),
-        ("/v1/messages", lambda body: body["type"] == "error" and body["error"]["message"]),
-        ("/api/chat", lambda body: isinstance(body["error"], str)),
-    ],
+@each_row(
+    "path, is_form",
+    ("/v1/responses", lambda body: body["error"]["message"]),
+    ("/v1/messages", lambda body: body["type"] == "error" and body["error"]["message"]),
+    ("/api/chat", lambda body: isinstance(body["error"], str)),
 )
 def test_a_long_body_is_refused_before_any_replica_is_asked(path: str, is_form: Any) -> None:
     start_, body = ask(Replicas(), path, body=b"x" * 101)

@@ -14,7 +14,7 @@ from constrain.batch.inputs import open_input
 from constrain.batch.lines import LineError, read_task
 from constrain.batch.prompts import NamedColumns, template_columns
 from constrain.ray.rows import RowReader, number_of
-from tests.support import for_each
+from tests.support import each_row, for_each
 
 ROW = {
     "id": 4,
@@ -109,18 +109,16 @@ CALL = pa.struct({"name": pa.string(), "arguments": pa.struct({"city": pa.string
 MESSAGE = pa.struct({"role": pa.string(), "content": pa.string(), "tool_calls": pa.list_(CALL)})
 
 
-@pytest.mark.parametrize(
-    ("messages", "kind"),
-    [
-        (
-            [
-                {"role": "user", "content": "weather?"},
-                {"role": "assistant", "tool_calls": [{"name": "w", "arguments": {"city": "Oslo"}}]},
-            ],
-            MESSAGE,
-        ),
-        ([[("role", "user"), ("content", "x")]], pa.map_(pa.string(), pa.string())),
-    ],
+@each_row(
+    "messages, kind",
+    (
+        [
+            {"role": "user", "content": "weather?"},
+            {"role": "assistant", "tool_calls": [{"name": "w", "arguments": {"city": "Oslo"}}]},
+        ],
+        MESSAGE,
+    ),
+    ([[("role", "user"), ("content", "x")]], pa.map_(pa.string(), pa.string())),
 )
 def test_nulls_and_maps_in_messages_are_read_as_in_a_batch(messages: Any, kind: pa.DataType, tmp_path: Path) -> None:
     table = pa.table({"messages": pa.array([messages], pa.list_(kind))})

@@ -17,7 +17,7 @@ from constrain.batch.answering import answerer
 from constrain.batch.lines import read_task
 from constrain.batch.records import answer_object
 from constrain.ray import Answers, answer_schema
-from tests.support import for_each
+from tests.support import each_row, for_each
 
 SCHEMA = {
     "type": "object",
@@ -132,13 +132,11 @@ def test_an_empty_table_has_the_columns(answering: Answers) -> None:
     assert found.schema.equals(pa.schema([*table().schema, *added]))
 
 
-@pytest.mark.parametrize(
-    ("options", "names"),
-    [
-        ({"n": 3}, {"sample", "value"}),
-        ({"n": 3, "vote": True}, {"value"}),
-        ({"column_prefix": "answer_"}, {"answer_value", "answer_error"}),
-    ],
+@each_row(
+    "options, names",
+    ({"n": 3}, {"sample", "value"}),
+    ({"n": 3, "vote": True}, {"value"}),
+    ({"column_prefix": "answer_"}, {"answer_value", "answer_error"}),
 )
 def test_columns_are_known_without_a_model(options: dict[str, Any], names: set[str]) -> None:
     found = answer_schema("name, age int", **options)

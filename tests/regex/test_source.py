@@ -25,7 +25,7 @@ from constrain.language.tree import Intersection, LiteralSet
 from constrain.regex import named_groups as module
 from constrain.regex.named_groups import Group, has_named_groups, named_groups
 from constrain.regex.parsing.parser import parse_pattern
-from tests.support import LONG, Tokens, Walker, byte_vocabulary, for_each, small_vocabulary
+from tests.support import LONG, Tokens, Walker, byte_vocabulary, each_row, for_each, small_vocabulary
 from tests.support.processor_time import finishes_within
 
 
@@ -124,13 +124,11 @@ def test_policies_of_json_schemas_are_refused(options: Any) -> None:
         constrain.compile(Regex("a"), byte_vocabulary(), **options)
 
 
-@pytest.mark.parametrize(
-    ("show", "shown"),
-    [
-        (True, r"Answer with a text that matches this regular expression: \d+"),
-        (False, ""),
-        ("Mind {schema}!", r"Mind \d+!"),
-    ],
+@each_row(
+    "show, shown",
+    (True, r"Answer with a text that matches this regular expression: \d+"),
+    (False, ""),
+    ("Mind {schema}!", r"Mind \d+!"),
 )
 def test_the_prompt_shows_the_pattern(show: bool | str, shown: str) -> None:
     assert AnswerSettings(show_schema=show).describe_schema(result_type(Regex(r"\d+"))) == shown
@@ -195,13 +193,11 @@ def part(rng: Random, depth: int, names: object) -> str:
     return rng.choice("ab")
 
 
-@pytest.mark.parametrize(
-    ("dialect", "pattern"),
-    [
-        ("rust", r"(?<d>\d+)\.(?P<m>[0-9--9]+)"),
-        ("ecma", r"^(?<d>\d+)[.](?<m>\d+)$"),
-        ("rust", r"(?U)(?<d>\d+)\.(?<m>\d+)"),
-    ],
+@each_row(
+    "dialect, pattern",
+    ("rust", r"(?<d>\d+)\.(?P<m>[0-9--9]+)"),
+    ("ecma", r"^(?<d>\d+)[.](?<m>\d+)$"),
+    ("rust", r"(?U)(?<d>\d+)\.(?<m>\d+)"),
 )
 def test_other_dialects(dialect: str, pattern: str) -> None:
     assert named_groups(pattern, dialect, "24.12") == [Group("d", 0, 2), Group("m", 3, 5)]  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from constrain import PatternError, Regex, choice, sequence, text
 from constrain.chat.tools.openai import tool_from_json
 from constrain.errors import ToolError
 from constrain.regex.parsing.parser import parse_pattern
-from tests.support import byte_vocabulary, for_each
+from tests.support import byte_vocabulary, each_row, for_each
 
 TEXTS = ["".join(text) for length in range(6) for text in product("ab \n", repeat=length)]
 
@@ -86,13 +86,11 @@ def test_a_terminal_is_not_told_to_leave_the_question_mark_out() -> None:
     assert "leave" not in caught.value.message
 
 
-@pytest.mark.parametrize(
-    ("pattern", "dialect", "message"),
-    [
-        ("a(?=b)b", "rust", r"lookahead is not supported.*; the pattern .* dialect 'ecma' or 'python'"),
-        (r"\p{Lu}", "python", r"dialect 'ecma' or 'rust'"),
-        (r"a\Z", "rust", r"dialect 'python'"),
-    ],
+@each_row(
+    "pattern, dialect, message",
+    ("a(?=b)b", "rust", r"lookahead is not supported.*; the pattern .* dialect 'ecma' or 'python'"),
+    (r"\p{Lu}", "python", r"dialect 'ecma' or 'rust'"),
+    (r"a\Z", "rust", r"dialect 'python'"),
 )
 def test_a_refusal_names_the_dialect_that_takes_the_pattern(pattern: str, dialect: str, message: str) -> None:
     with pytest.raises(PatternError, match=message) as caught:

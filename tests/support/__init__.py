@@ -192,6 +192,11 @@ def for_each(names: str, *rows: Any) -> Callable[[Callable[..., None]], Callable
     return decorate
 
 
+def each_row(names: str, *rows: Any, **options: Any) -> pytest.MarkDecorator:
+    """``pytest.mark.parametrize`` with names and rows as ``for_each`` has them: a test for each row."""
+    return pytest.mark.parametrize(names, rows, **options)
+
+
 def canonical(value: object) -> object:
     """The value with its numbers spelled as numbers="canonical" has them: 1, not 1.0."""
     if isinstance(value, dict):

@@ -11,7 +11,7 @@ import pytest
 
 import constrain
 from constrain.vocabulary.gguf.metadata import read_metadata
-from tests.support import LONG, REAL_VOCABULARIES, data_folder, demo_model, for_each
+from tests.support import LONG, REAL_VOCABULARIES, data_folder, demo_model, each_row, for_each
 from tests.support.gguf_files import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, finish, write_gguf
 
 if TYPE_CHECKING:
@@ -191,16 +191,14 @@ def test_token_types_may_be_missing(tmp_path: Path) -> None:
     assert texts(constrain.Vocabulary.from_gguf(path)) == [b"a", b""]
 
 
-@pytest.mark.parametrize(
-    ("model", "tokens", "types", "message"),
-    [
-        ("bert", [b"a", b"b"], [NORMAL, CONTROL], "WordPiece"),
-        ("klingon", [b"a", b"b"], [NORMAL, CONTROL], "'klingon' is not supported"),
-        ("llama", [b"<0xZZ>", b"b"], [BYTE, CONTROL], "byte token 0"),
-        ("rwkv", [rb"\xZZ", b"b"], [NORMAL, CONTROL], "bad escape"),
-        ("gpt2", [b"a", b"b"], [NORMAL], "one int32 for each of the 2 tokens"),
-        ("gpt2", ["日".encode(), b"b"], [NORMAL, CONTROL], "none of the 2 tokens has a text"),
-    ],
+@each_row(
+    "model, tokens, types, message",
+    ("bert", [b"a", b"b"], [NORMAL, CONTROL], "WordPiece"),
+    ("klingon", [b"a", b"b"], [NORMAL, CONTROL], "'klingon' is not supported"),
+    ("llama", [b"<0xZZ>", b"b"], [BYTE, CONTROL], "byte token 0"),
+    ("rwkv", [rb"\xZZ", b"b"], [NORMAL, CONTROL], "bad escape"),
+    ("gpt2", [b"a", b"b"], [NORMAL], "one int32 for each of the 2 tokens"),
+    ("gpt2", ["日".encode(), b"b"], [NORMAL, CONTROL], "none of the 2 tokens has a text"),
 )
 def test_a_tokenizer_that_cannot_be_used_is_refused_with_the_file(
     tmp_path: Path, model: str, tokens: list[bytes], types: list[int], message: str

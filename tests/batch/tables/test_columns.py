@@ -16,7 +16,7 @@ from constrain.batch.lines import LineError
 from constrain.batch.tables.columns import MAX_COLUMN_NESTING, answer_columns
 from constrain.errors import OutputValidationError
 from constrain.generation.completion import Completion, Timings, Usage
-from tests.support import for_each
+from tests.support import each_row, for_each
 
 STRING, INTEGER, NUMBER = pa.string(), pa.int64(), pa.float64()
 
@@ -128,13 +128,11 @@ def test_details_are_those_of_a_batch() -> None:
     assert record["sample"] == 3
 
 
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        (LineError("no prompt"), {"error": "LineError", "message": "no prompt"}),
-        (OutputValidationError("wrong", text="5"), {"error": "OutputValidationError", "message": "wrong", "text": "5"}),
-        (constrain.SchemaError("bad", pointer="/a"), {"error": "SchemaError", "message": "bad", "pointer": "/a"}),
-    ],
+@each_row(
+    "error, expected",
+    (LineError("no prompt"), {"error": "LineError", "message": "no prompt"}),
+    (OutputValidationError("wrong", text="5"), {"error": "OutputValidationError", "message": "wrong", "text": "5"}),
+    (constrain.SchemaError("bad", pointer="/a"), {"error": "SchemaError", "message": "bad", "pointer": "/a"}),
 )
 def test_an_error_is_that_of_a_batch(error: Any, expected: dict[str, str]) -> None:
     columns = answer_columns(None, has_tools=False, has_samples=False)

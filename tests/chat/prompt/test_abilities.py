@@ -12,7 +12,7 @@ from constrain.chat.prompt.abilities import Abilities, TextAndCalls
 from constrain.chat.prompt.conversation import template_abilities, write_prompt
 from constrain.chat.prompt.messages import check_messages
 from constrain.chat.prompt.template import free_variables, render
-from tests.support import for_each
+from tests.support import each_row, for_each
 from tests.support.chat.conversations import TOOLS, TWO_CALLS
 from tests.support.chat.rendering import abilities_of
 
@@ -47,13 +47,11 @@ def test_a_template_that_fails_can_nothing() -> None:
     assert probed("{{ raise_exception('no') }}") == Abilities()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "as_text"),
-    [
-        ("call.function.arguments", True),
-        ("call.function.arguments | tojson", False),
-        ("call.function.arguments if call.function.arguments is string else call.function.arguments | tojson", True),
-    ],
+@each_row(
+    "arguments, as_text",
+    ("call.function.arguments", True),
+    ("call.function.arguments | tojson", False),
+    ("call.function.arguments if call.function.arguments is string else call.function.arguments | tojson", True),
 )
 def test_arguments_are_text_or_a_value(arguments: str, as_text: bool) -> None:
     able = probed(calls(arguments))

@@ -16,7 +16,7 @@ import pytest
 import constrain
 from constrain.json_schema.compiler import compile_schema
 from constrain.json_schema.formulas.alternatives import MAX_TOGETHER
-from tests.support import LONG, byte_vocabulary
+from tests.support import LONG, byte_vocabulary, each_row
 
 SCHEMAS = 1_200 if LONG else 40
 KEYS = ["a", "b", "c"]
@@ -210,12 +210,10 @@ def with_x(*keys: str, **others: Any) -> Schema:
     return {"properties": {"x": {"properties": {key: {} for key in keys}}, **others}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "branches",
-    [
-        [with_x("p", b={}), with_x("q", b={"type": "string"}), {"properties": {"c": {}, "b": {"type": "string"}}}],
-        [{"properties": {"x": {}, "b": {}}}, with_x("p"), with_x("q", c={})],
-    ],
+    [with_x("p", b={}), with_x("q", b={"type": "string"}), {"properties": {"c": {}, "b": {"type": "string"}}}],
+    [{"properties": {"x": {}, "b": {}}}, with_x("p"), with_x("q", c={})],
     ids=["each declares some", "one declares none"],
 )
 def test_an_object_within_has_the_keys_of_three_alternatives(branches: list[Schema]) -> None:

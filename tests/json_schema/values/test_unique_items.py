@@ -14,7 +14,7 @@ import pytest
 
 import constrain
 from constrain.json_schema.compiler import compile_schema
-from tests.support import byte_vocabulary, for_each
+from tests.support import byte_vocabulary, each_row, for_each
 
 END = 256
 """End of generation, after a token for every byte."""
@@ -335,14 +335,12 @@ def test_supplies_that_are_only_known_to_be_large_are_bounded() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each_row(
     "item",
-    [
-        {"type": "integer", "not": {"multipleOf": 1000}},
-        {"multipleOf": 12, "not": {"multipleOf": 1000}},
-        {"type": "array", "items": {"properties": {"a": {"not": {"multipleOf": 0.999}}}}},
-        {"oneOf": [{"multipleOf": 12}, {"multipleOf": 1000}]},
-    ],
+    {"type": "integer", "not": {"multipleOf": 1000}},
+    {"multipleOf": 12, "not": {"multipleOf": 1000}},
+    {"type": "array", "items": {"properties": {"a": {"not": {"multipleOf": 0.999}}}}},
+    {"oneOf": [{"multipleOf": 12}, {"multipleOf": 1000}]},
 )
 def test_items_that_cannot_be_compared_are_refused_before_anything_is_written(item: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": True, "items": item}}}

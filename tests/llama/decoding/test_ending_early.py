@@ -16,7 +16,7 @@ from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.decoding.words import find_word_end
-from tests.support import for_each
+from tests.support import each_row, for_each
 from tests.support.llama.alone import Alone
 
 WORDS = b'."|.","| dog| was| hap|py|,|"}|","|":"| very|...| wag|ging|call| <'.split(b"|")
@@ -303,13 +303,11 @@ def test_white_space_inside_a_lexeme_is_not_left_out() -> None:
         assert (answer.finish_reason == "stop") == (text_of(answer) == text), (max_tokens, text_of(answer))
 
 
-@pytest.mark.parametrize(
-    ("style", "opening"),
-    [
-        ("qwen_xml", b"<parameter=a>"),
-        ("glm_xml", b"<arg_key>a</arg_key><arg_value>"),
-        ("kimi_k3_xml", b'<|open|>argument key="a" type="string"<|sep|>'),
-    ],
+@each_row(
+    "style, opening",
+    ("qwen_xml", b"<parameter=a>"),
+    ("glm_xml", b"<arg_key>a</arg_key><arg_value>"),
+    ("kimi_k3_xml", b'<|open|>argument key="a" type="string"<|sep|>'),
 )
 def test_strings_between_marks_are_closed_by_them(style: str, opening: bytes) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}

@@ -18,7 +18,7 @@ from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.scheduling.request import Request
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.regex.parsing.parser import parse_pattern
-from tests.support import for_each
+from tests.support import each_row, for_each
 from tests.support.llama.alone import Alone
 from tests.support.llama.prompts import prompt_tokens
 from tests.support.llama.scripted import EOS, N_VOCAB, TOKENS, Scripted, following
@@ -193,13 +193,11 @@ def test_the_same_tokens_are_evaluated_together_where_nobody_asks(forced: str, o
     assert evaluated[0] == evaluated[1]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs is 21; it must be 0 to 20"),
-        ({"logprobs": True, "top_logprobs": -1}, "top_logprobs is -1"),
-        ({"top_logprobs": 3}, "needs logprobs=True"),
-    ],
+@each_row(
+    "options, message",
+    ({"logprobs": True, "top_logprobs": 21}, "top_logprobs is 21; it must be 0 to 20"),
+    ({"logprobs": True, "top_logprobs": -1}, "top_logprobs is -1"),
+    ({"top_logprobs": 3}, "needs logprobs=True"),
 )
 def test_options_out_of_range_are_refused(options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):

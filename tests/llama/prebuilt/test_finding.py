@@ -22,7 +22,7 @@ from constrain.llama import loading
 from constrain.llama.prebuilt import Mismatch, finding, proof
 from constrain.llama.prebuilt.finding import _Loader
 from constrain.llama.prebuilt.table import FITS, Fit, Structure
-from tests.support import for_each
+from tests.support import each_row, for_each
 
 FIT = FITS[0]
 
@@ -65,22 +65,17 @@ def carrier(place: Path, version: str = FIT.versions[0], bindings: str = FIT.bin
         (place / file).write_bytes(b"\x7fELF")
 
 
-@pytest.mark.parametrize(
-    ("plant", "sentences"),
-    [
-        (lambda place: carrier(place, "9.9"), (f"library of {FIT.carrier} 9.9: this pair of versions is not known",)),
-        (
-            lambda place: carrier(place, bindings="9.8"),
-            (r"llama-cpp-python 9\.8 cannot use the library of", "not known"),
-        ),
-        (lambda place: carrier(place, size=5), ("libllama.so.0 has 4 bytes, where its wheel has 5",)),
-        (carrier, ("file too short|not a mach-o|slice",)),  # as the system says it
-        (
-            lambda place: (carrier(place), shutil.rmtree(place / FIT.package)),
-            # some versions of Python leave out of the list what is not there
-            ("libllama.so.0 has 0 bytes, where its wheel has 4|its list of files names no libllama",),
-        ),
-    ],
+@each_row(
+    "plant, sentences",
+    (lambda place: carrier(place, "9.9"), (f"library of {FIT.carrier} 9.9: this pair of versions is not known",)),
+    (lambda place: carrier(place, bindings="9.8"), (r"llama-cpp-python 9\.8 cannot use the library of", "not known")),
+    (lambda place: carrier(place, size=5), ("libllama.so.0 has 4 bytes, where its wheel has 5",)),
+    (carrier, ("file too short|not a mach-o|slice",)),  # as the system says it
+    (
+        lambda place: (carrier(place), shutil.rmtree(place / FIT.package)),
+        # some versions of Python leave out of the list what is not there
+        ("libllama.so.0 has 0 bytes, where its wheel has 4|its list of files names no libllama",),
+    ),
     ids=["version", "bindings", "truncated", "garbage", "missing"],
 )
 def test_a_carrier_that_does_not_fit_is_told_with_versions_and_the_command(

@@ -18,7 +18,7 @@ from constrain.server.http import protocol
 from constrain.server.http.auth import read_key, read_keys
 from constrain.server.http.listening import listen
 from constrain.server.http.protocol import Protocol
-from tests.support import for_each
+from tests.support import each_row, for_each
 from tests.support.server.asking import CHAT, JSON, ask, error_of
 from tests.support.server.asking import idle as application
 
@@ -268,14 +268,12 @@ def test_keys_are_read_from_a_file_one_a_line(tmp_path: Path, mark: bytes, text:
     assert read_keys(path) == ("first", "second")
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        ("first\nschlüssel".encode(), r"line 2 of .*keys is not a valid API key: use printable ASCII"),
-        (b"first\n" + codecs.BOM_UTF8 + b"second", "line 2 of .*keys is not a valid API key"),
-        (b"first\nsec\0ond", "line 2 of .*keys is not a valid API key"),
-        ("first".encode("utf-16"), "keys is not UTF-8"),
-    ],
+@each_row(
+    "content, says",
+    ("first\nschlüssel".encode(), r"line 2 of .*keys is not a valid API key: use printable ASCII"),
+    (b"first\n" + codecs.BOM_UTF8 + b"second", "line 2 of .*keys is not a valid API key"),
+    (b"first\nsec\0ond", "line 2 of .*keys is not a valid API key"),
+    ("first".encode("utf-16"), "keys is not UTF-8"),
 )
 def test_a_key_that_no_client_can_send_is_refused(tmp_path: Path, content: bytes, says: str) -> None:
     path = tmp_path / "keys"

@@ -10,7 +10,7 @@ import pytest
 
 from constrain.server.http.cors import origin_of
 from constrain.server.http.hosts import Hosts, host_of, hosts_for
-from tests.support import for_each
+from tests.support import each_row, for_each
 from tests.support.server.asking import CHAT, JSON, SECONDS, ask, error_of, serving
 from tests.support.server.asking import idle as application
 
@@ -106,17 +106,15 @@ def status_lines(url: str, request: bytes) -> list[bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("request_", "status"),
-    [
-        (b"GET /v1/models HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403),
-        (b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n", 400),
-        (b"GET /v1/models HTTP/1.1\r\n\r\n", 400),
-        (b"GET /v1/models HTTP/1.0\r\n\r\n", 200),  # as probes of load balancers ask
-        (b"GET /v1/models HTTP/1.0\r\nHost: evil.example\r\n\r\n", 403),
-        (b"GET http://evil.example/v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
-        (b"GET http://localhost/v1/models HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403),
-    ],
+@each_row(
+    "request_, status",
+    (b"GET /v1/models HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403),
+    (b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n", 400),
+    (b"GET /v1/models HTTP/1.1\r\n\r\n", 400),
+    (b"GET /v1/models HTTP/1.0\r\n\r\n", 200),  # as probes of load balancers ask
+    (b"GET /v1/models HTTP/1.0\r\nHost: evil.example\r\n\r\n", 403),
+    (b"GET http://evil.example/v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+    (b"GET http://localhost/v1/models HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403),
 )
 def test_a_name_cannot_be_hidden(request_: bytes, status: int) -> None:
     with serving(application()) as url:

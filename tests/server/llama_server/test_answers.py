@@ -23,7 +23,7 @@ from constrain.server.llama_server.request import (
 from constrain.server.llama_server.tokens import prompt_tokens
 from constrain.server.requests.limits import MAX_STOP_SEQUENCES
 from constrain.server.settings import Settings
-from tests.support import for_each
+from tests.support import each_row, for_each
 from tests.support.server.asking import ask, error_of
 
 PROMPT = "One, two, three,"
@@ -201,12 +201,10 @@ def refusal(read: Any, fields: dict[str, Any]) -> ApiError:
     return caught.value
 
 
-@pytest.mark.parametrize(
-    ("read", "fields"),
-    [
-        (completion, {"stop": ["a"] * (MAX_STOP_SEQUENCES + 1)}),
-        (infill, {"input_extra": [{"text": "a"}] * (MAX_EXTRA + 1)}),
-    ],
+@each_row(
+    "read, fields",
+    (completion, {"stop": ["a"] * (MAX_STOP_SEQUENCES + 1)}),
+    (infill, {"input_extra": [{"text": "a"}] * (MAX_EXTRA + 1)}),
 )
 def test_long_lists_are_refused(read: Any, fields: dict[str, Any]) -> None:
     error = refusal(read, fields)

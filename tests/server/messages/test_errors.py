@@ -10,7 +10,7 @@ import pytest
 from constrain.server.app import Application
 from constrain.server.http.errors import ApiError, failure, timed_out, too_busy, unavailable
 from constrain.server.messages.errors import error_object
-from tests.support import for_each
+from tests.support import each_row, for_each
 from tests.support.server import asking
 from tests.support.server.asking import ask, idle
 from tests.support.server.asking import idle as application
@@ -138,35 +138,31 @@ def test_a_model_says_its_name_and_when_it_was_made(served: Application) -> None
     }
 
 
-@pytest.mark.parametrize(
-    ("query", "names", "has_more"),
-    [
-        ("", "a b c folder/d", False),
-        ("?limit=2", "a b", True),
-        ("?limit=2&after_id=b", "c folder/d", False),
-        ("?limit=1&after_id=b", "c", True),
-        ("?after_id=folder/d", "", False),
-        ("?limit=2&before_id=folder/d", "b c", True),
-        ("?before_id=b", "a", False),
-        ("?limit=1000", "a b c folder/d", False),
-    ],
+@each_row(
+    "query, names, has_more",
+    ("", "a b c folder/d", False),
+    ("?limit=2", "a b", True),
+    ("?limit=2&after_id=b", "c folder/d", False),
+    ("?limit=1&after_id=b", "c", True),
+    ("?after_id=folder/d", "", False),
+    ("?limit=2&before_id=folder/d", "b c", True),
+    ("?before_id=b", "a", False),
+    ("?limit=1000", "a b c folder/d", False),
 )
 def test_the_list_has_pages(served: Application, query: str, names: str, has_more: bool) -> None:
     found = page(served, query)
     assert ([model["id"] for model in found["data"]], found["has_more"]) == (names.split(), has_more)
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ("?limit=0", "limit"),
-        ("?limit=1001", "limit"),
-        ("?limit=all", "limit"),
-        ("?limit=" + "9" * 5000, "limit"),
-        ("?after_id=e", "after_id"),
-        ("?before_id=e", "before_id"),
-        ("?before_id=b&after_id=a", "before_id"),
-    ],
+@each_row(
+    "query, field",
+    ("?limit=0", "limit"),
+    ("?limit=1001", "limit"),
+    ("?limit=all", "limit"),
+    ("?limit=" + "9" * 5000, "limit"),
+    ("?after_id=e", "after_id"),
+    ("?before_id=e", "before_id"),
+    ("?before_id=b&after_id=a", "before_id"),
 )
 def test_pages_that_are_not_there_are_refused(served: Application, query: str, field: str) -> None:
     error = error_of(ask(served, "GET", f"/v1/models{query}", headers=VERSION))

@@ -15,7 +15,7 @@ from constrain.server.messages.conversation import read_conversation
 from constrain.server.messages.request import MessagesRequest, read_count_request, read_messages_request
 from constrain.server.requests.limits import MAX_STOP_SEQUENCES
 from constrain.server.settings import Settings
-from tests.support import for_each
+from tests.support import each_row, for_each
 
 BASE = {"model": "small", "max_tokens": 100, "messages": [{"role": "user", "content": "Hello"}]}
 OPEN_SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -222,14 +222,12 @@ def test_results_are_read_before_the_texts_around_them() -> None:
     assert found[1:] == [answer("x", "1"), answer("y", "1"), {"role": "user", "content": "Hi\n\nHi"}]
 
 
-@pytest.mark.parametrize(
-    ("block", "text", "is_told"),
-    [
-        ({"type": "tool_reference", "tool_name": "g"}, "[tool g]", False),
-        ({"type": "image", "source": {"type": "base64", "data": "AA"}}, "[image omitted]", True),
-        ({"type": "document", "source": {}}, "[document omitted]", True),
-        ({"type": "a_block_of_next_year"}, "[a_block_of_next_year omitted]", True),
-    ],
+@each_row(
+    "block, text, is_told",
+    ({"type": "tool_reference", "tool_name": "g"}, "[tool g]", False),
+    ({"type": "image", "source": {"type": "base64", "data": "AA"}}, "[image omitted]", True),
+    ({"type": "document", "source": {}}, "[document omitted]", True),
+    ({"type": "a_block_of_next_year"}, "[a_block_of_next_year omitted]", True),
 )
 def test_a_result_may_have_what_is_no_text(account: Account, block: Any, text: str, *, is_told: bool) -> None:
     found = converted(assistant(use("x")), user(result("x", [TEXT, block])))

@@ -13,7 +13,7 @@ import constrain
 from constrain.server.app import Application
 from constrain.server.playground.endpoint import API
 from constrain.server.settings import Settings
-from tests.support import LONG
+from tests.support import LONG, each_row
 from tests.support.server.asking import ask, chunks_of, error_of, served_as
 
 pytestmark = pytest.mark.slow
@@ -196,19 +196,17 @@ def test_a_branch_goes_on_from_its_prefix(application: Application) -> None:
     assert error_of(refused)["param"] == "prefix"
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "place", "words"),
-    [
-        ("json_schema", '{"type": "object",\n "properties": {"a": {"minimum": "x"}}}', (2, 34), "minimum"),
-        ("json_schema", '{"type": \n nothing}', (2, 2), "not JSON"),
-        ("json_schema", '{"allOf": [{"const": 1e300,\n "type": "number"}]}', (1, 22), "double"),
-        ("short", "name, age itn", (1, 7), "itn"),
-        ("json_schema", "name, age itn", (1, 7), "itn"),
-        ("lark", 'start: "a"\n  | gone', (2, 5), "gone"),
-        ("gbnf", "root ::= x", (1, 10), "x"),
-        ("regex", "a(b", (1, 2), "group|parenthes"),
-        ("json_schema", "[" * 50_000, None, "nested"),
-    ],
+@each_row(
+    "kind, text, place, words",
+    ("json_schema", '{"type": "object",\n "properties": {"a": {"minimum": "x"}}}', (2, 34), "minimum"),
+    ("json_schema", '{"type": \n nothing}', (2, 2), "not JSON"),
+    ("json_schema", '{"allOf": [{"const": 1e300,\n "type": "number"}]}', (1, 22), "double"),
+    ("short", "name, age itn", (1, 7), "itn"),
+    ("json_schema", "name, age itn", (1, 7), "itn"),
+    ("lark", 'start: "a"\n  | gone', (2, 5), "gone"),
+    ("gbnf", "root ::= x", (1, 10), "x"),
+    ("regex", "a(b", (1, 2), "group|parenthes"),
+    ("json_schema", "[" * 50_000, None, "nested"),
 )
 def test_a_check_names_the_place_of_an_error(
     application: Application, kind: str, text: str, place: tuple[int, int] | None, words: str
@@ -294,16 +292,14 @@ def test_a_refused_token_has_a_reason(application: Application, model: constrain
 
 
 @pytest.mark.parametrize("path", ["/generate", "/check", "/explain", "/budget", "/why"])
-@pytest.mark.parametrize(
-    ("fields", "param"),
-    [
-        ({"language": 5}, "language"),
-        ({"language": {"kind": "ebnf", "text": ""}}, "language.kind"),
-        ({"language": {"kind": "lark"}}, "language.text"),
-        ({"language": language("{}", whitespace="none")}, "language.policies.whitespace"),
-        ({"language": language("{}", spaces="none")}, "language.policies"),
-        ({"model": "none"}, "model"),
-    ],
+@each_row(
+    "fields, param",
+    ({"language": 5}, "language"),
+    ({"language": {"kind": "ebnf", "text": ""}}, "language.kind"),
+    ({"language": {"kind": "lark"}}, "language.text"),
+    ({"language": language("{}", whitespace="none")}, "language.policies.whitespace"),
+    ({"language": language("{}", spaces="none")}, "language.policies"),
+    ({"model": "none"}, "model"),
 )
 def test_wrong_fields_are_named(application: Application, path: str, fields: dict[str, Any], param: str) -> None:
     body = {"messages": MESSAGES, "text": "", "max_tokens": 5, "token": 1, **fields}

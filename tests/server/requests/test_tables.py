@@ -35,7 +35,7 @@ from constrain.server.responses.repeated import repeat_text
 from constrain.server.responses.request import read_request
 from constrain.server.serving.prefill import Prefill
 from constrain.server.settings import Settings
-from tests.support import for_each
+from tests.support import each_row, for_each
 from tests.support.server.asking import ask, chunks_of
 from tests.support.server.response_answers import completion
 from tests.support.server.tables import require_refused, table
@@ -303,13 +303,11 @@ DIALECTS: dict[str, tuple[str, str, Any]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("given", "meant"),
-    [
-        ({"type": "json", "value": AGE}, AGE),
-        ({"type": "json_schema", "value": {"name": "a b", "schema": AGE}}, AGE),
-        ({"type": "regex", "value": "a+"}, Regex("a+")),
-    ],
+@each_row(
+    "given, meant",
+    ({"type": "json", "value": AGE}, AGE),
+    ({"type": "json_schema", "value": {"name": "a b", "schema": AGE}}, AGE),
+    ({"type": "regex", "value": "a+"}, Regex("a+")),
 )
 def test_the_grammar_of_tgi_is_read(given: dict[str, Any], meant: Any) -> None:
     assert plain(PEERS["grammar"](given, "grammar").schema) == meant

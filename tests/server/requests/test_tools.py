@@ -17,7 +17,7 @@ from constrain.server.ollama.request import read_ollama_chat
 from constrain.server.responses.output import ResponseHead, call_item, unfinished_response
 from constrain.server.responses.request import ResponsesRequest, read_request
 from constrain.server.settings import Settings
-from tests.support import for_each
+from tests.support import each_row, for_each
 
 USER = [{"role": "user", "content": "Hello"}]
 PARAMETERS = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
@@ -116,13 +116,11 @@ def test_tools_of_a_namespace_are_called_by_both_names() -> None:
     assert named(chat({"tools": [{**SPACE, "tools": [NESTED]}, NESTED]})) == ["docs.f", "f"]
 
 
-@pytest.mark.parametrize(
-    ("called", "is_custom", "said"),
-    [
-        ("docs.f", False, {"name": "f", "namespace": "docs"}),
-        ("docs.patch", True, {"name": "patch", "namespace": "docs"}),
-        ("f", False, {"name": "f"}),
-    ],
+@each_row(
+    "called, is_custom, said",
+    ("docs.f", False, {"name": "f", "namespace": "docs"}),
+    ("docs.patch", True, {"name": "patch", "namespace": "docs"}),
+    ("f", False, {"name": "f"}),
 )
 def test_a_call_has_the_namespace_beside_the_name_and_comes_back_so(
     called: str, is_custom: bool, said: dict[str, str]
@@ -183,13 +181,11 @@ def test_a_tool_that_only_code_calls_is_left_out(account: Account) -> None:
     assert "'g'" in warning
 
 
-@pytest.mark.parametrize(
-    ("protocol", "name", "value"),
-    [
-        ("messages", "mcp_servers", [{"url": "https://a.example"}]),
-        ("messages", "container", "c"),
-        ("chat", "web_search_options", {"search_context_size": "low"}),
-    ],
+@each_row(
+    "protocol, name, value",
+    ("messages", "mcp_servers", [{"url": "https://a.example"}]),
+    ("messages", "container", "c"),
+    ("chat", "web_search_options", {"search_context_size": "low"}),
 )
 def test_what_only_other_servers_run_is_left_out(protocol: str, name: str, value: Any, account: Account) -> None:
     read, _ = PROTOCOLS[protocol]

@@ -16,7 +16,7 @@ from constrain.server.responses.output import (
     response_json,
     unfinished_response,
 )
-from tests.support import for_each
+from tests.support import each_row, for_each
 from tests.support.server.response_answers import ANSWERS, TOOLS, Answer, completion
 
 PREFIXES = {"message": "msg_", "function_call": "fc_", "custom_tool_call": "ctc_", "reasoning": "rs_"}
@@ -123,13 +123,11 @@ def test_usage_has_all_its_details() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("pieces", "count"),
-    [
-        (["<think>", "Well, ", "well.", "</think>", "Yes", ".", ""], 3),
-        (["Well", ", ", "we", "ll", ".", "</think>", "Yes."], 5),
-        (["Well, well.</think>", "Yes", "."], 1),
-    ],
+@each_row(
+    "pieces, count",
+    (["<think>", "Well, ", "well.", "</think>", "Yes", ".", ""], 3),
+    (["Well", ", ", "we", "ll", ".", "</think>", "Yes."], 5),
+    (["Well, well.</think>", "Yes", "."], 1),
 )
 def test_reasoning_is_counted_in_tokens(pieces: list[str], count: int) -> None:
     answer = replace(ANSWERS["reasoning and text"].completion, tokens=tuple(range(len(pieces))))

@@ -23,7 +23,7 @@ from constrain.server.responses.sql_store import SqlStore
 from constrain.server.responses.store import ResponseStore, StoredResponse, input_items_page
 from constrain.server.settings import Settings
 from constrain.server.startup import response_store
-from tests.support import for_each
+from tests.support import each_row, for_each
 from tests.support.postgresql import running
 from tests.support.server.asking import ask, error_of, served_as
 from tests.support.server.response_answers import ANSWERS
@@ -219,15 +219,13 @@ def test_input_items_are_read_in_pages(three: StoredResponse) -> None:
     assert (_texts(second), second["has_more"]) == (["c"], False)
 
 
-@pytest.mark.parametrize(
-    ("query", "param", "code"),
-    [
-        ({"limit": "0"}, "limit", "integer_below_min_value"),
-        ({"limit": "101"}, "limit", "integer_above_max_value"),
-        ({"limit": "many"}, "limit", "invalid_type"),
-        ({"order": "random"}, "order", "invalid_value"),
-        ({"after": "msg_9"}, "after", "invalid_value"),
-    ],
+@each_row(
+    "query, param, code",
+    ({"limit": "0"}, "limit", "integer_below_min_value"),
+    ({"limit": "101"}, "limit", "integer_above_max_value"),
+    ({"limit": "many"}, "limit", "invalid_type"),
+    ({"order": "random"}, "order", "invalid_value"),
+    ({"after": "msg_9"}, "after", "invalid_value"),
 )
 def test_pages_that_are_none_are_refused(three: StoredResponse, query: dict[str, str], param: str, code: str) -> None:
     with pytest.raises(ApiError) as caught:

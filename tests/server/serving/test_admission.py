@@ -27,7 +27,7 @@ from constrain.server.serving.metrics import Metrics
 from constrain.server.serving.model_files import find_models
 from constrain.server.serving.models import Models, ModelSource
 from constrain.server.settings import Settings
-from tests.support import for_each
+from tests.support import each_row, for_each
 from tests.support.server.asking import CHAT, SECONDS
 
 MIB = 1 << 20
@@ -71,16 +71,14 @@ def test_a_client_is_told_to_come_again_in_time(seconds: float, told: str) -> No
     assert too_busy("a test", seconds).headers == {"Retry-After": told}
 
 
-@pytest.mark.parametrize(
-    ("parallel", "queue", "seconds", "told"),
-    [
-        (1, 0, 2.0, "2"),
-        (1, 4, 2.0, "10"),
-        (4, 4, 2.0, "3"),
-        (4, 64, 0.5, "9"),
-        (1, 0, 60.0, "60"),
-        (1, 64, 60.0, "120"),
-    ],
+@each_row(
+    "parallel, queue, seconds, told",
+    (1, 0, 2.0, "2"),
+    (1, 4, 2.0, "10"),
+    (4, 4, 2.0, "3"),
+    (4, 64, 0.5, "9"),
+    (1, 0, 60.0, "60"),
+    (1, 64, 60.0, "120"),
 )
 def test_a_full_queue_is_told_as_the_time_until_its_end(
     make: Callable[..., Generator], parallel: int, queue: int, seconds: float, told: str
