@@ -17,7 +17,8 @@ from about import origin
 
 sys.path.append(str(Path(__file__).parent.parent))
 
-from tests.support.server.attack import NORMAL_REQUESTS, attack, server
+from tests.support.server.attack import NORMAL_REQUESTS, attack
+from tests.support.server.process import program
 
 
 def main() -> None:
@@ -29,8 +30,8 @@ def main() -> None:
     parser.add_argument("options", nargs="*", help="options of the server, after --")
     arguments = parser.parse_args()
     try:
-        with server(*arguments.options) as (url, process):
-            report = attack(url, process, requests=arguments.requests, alone=arguments.alone)
+        with program(*arguments.options) as served:
+            report = attack(served.url, served.process.pid, requests=arguments.requests, alone=arguments.alone)
     except ValueError as error:  # of --requests and --alone
         parser.error(str(error))
     print(report)

@@ -12,21 +12,23 @@ from its start to its end. Ours writes through ``constrain.complete``, llama-cpp
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from about import origin
 from rich.console import Console
 from rich.table import Table
 
-sys.path.append(str(Path(__file__).parent.parent))  # behind what is installed: the sources may have no kernel
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-from tests.support.busy import busy_programs
+sys.path.append(str(Path(__file__).parent.parent))  # behind what is installed: the sources may have no kernel
 
 PROMPT = (
     "The keeper of the lighthouse wrote every evening into a thick book what had happened during the day: which ships "
@@ -103,6 +105,20 @@ def read(arguments: argparse.Namespace) -> dict[str, Any]:
         if report[name] != about[name]:
             raise SystemExit(f"{arguments.output} was measured with {name} {report[name]}, this is {about[name]}")
     return {**report, **about}
+
+
+@contextlib.contextmanager
+def busy_programs(count: int) -> Iterator[None]:
+    """Has so many programs compute; begins when all of them do."""
+    command = [sys.executable, "-c", "print(flush=True)\nwhile True: pass"]
+    with contextlib.ExitStack() as stack:
+        programs = [stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE)) for _ in range(count)]
+        for program in programs:
+            stack.callback(program.kill)
+        for program in programs:
+            assert program.stdout is not None
+            program.stdout.readline()
+        yield
 
 
 def measure(run: str, scene: str, arguments: argparse.Namespace) -> list[float | None]:

@@ -40,8 +40,9 @@ from constrain.server.settings import Settings
 from tests.support import for_each, small_vocabulary
 from tests.support.server import crash
 from tests.support.server.asking import SECONDS, ask, chat, error_of, served_as, serving
-from tests.support.server.attack import attack, http, send, server
+from tests.support.server.attack import attack, http, send
 from tests.support.server.hostile import BODIES, Hostile, no_http
+from tests.support.server.process import program
 
 LIMITS = Limits(60.0, 256 << 20)
 
@@ -75,8 +76,8 @@ def test_a_slow_place_is_found_wherever_it_is(application: Application) -> None:
 
 @pytest.mark.long
 def test_all_are_refused_in_5_seconds_beside_a_normal_client() -> None:
-    with server("--threads", "1", "--ctx", "2048") as (url, process):
-        report = attack(url, process)
+    with program("--threads", "1", "--ctx", "2048") as served:
+        report = attack(served.url, served.process.pid)
     assert all(fate.is_well for fate in report.fates), str(report)
     assert report.ratio(0.5) <= 1.5, str(report)
 

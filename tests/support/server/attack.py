@@ -7,13 +7,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import socket
 import statistics
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -26,6 +23,7 @@ import httpx
 import psutil  # type: ignore[import-untyped]
 
 from tests.support.server.hostile import CHAT, MODEL, Hostile, hostile_requests
+from tests.support.server.process import program
 
 PATIENCE = 60.0
 
@@ -208,27 +206,6 @@ def _send_pieces(url: httpx.URL, request: Hostile) -> int:
     return 0 if found is None else int(found[1])
 
 
-@contextlib.contextmanager
-def server(*options: str) -> Iterator[tuple[str, int]]:
-    """A server in a process of its own: its URL, and the number of the process."""
-    command = [sys.executable, "-m", "constrain", "serve", "--port", "0", "--alias", MODEL, *options]
-    environment = {**os.environ, "NO_COLOR": "1"}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stderr is not None
-        said = ""
-        while "curl" not in said:
-            line = process.stderr.readline()
-            assert line, said
-            said += line
-        log = threading.Thread(target=process.stderr.read)
-        log.start()
-        try:
-            yield re.findall(r"(http://127\.0\.0\.1:\d+)/v1", said)[0], process.pid
-        finally:
-            process.terminate()
-            log.join()
-
-
 if __name__ == "__main__":
-    with server(*sys.argv[1:]) as (where, number):
-        print(attack(where, number))
+    with program(*sys.argv[1:]) as served:
+        print(attack(served.url, served.process.pid))

@@ -1,4 +1,4 @@
-"""A server as a program of its own, on the small model."""
+"""A server as a program of its own."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ class Program:
 @contextlib.contextmanager
 def program(*options: str) -> Iterator[Program]:
     """``constrain serve`` with options; killed at the end, unless it has ended before."""
-    command = [
-        *(sys.executable, "-m", "constrain", "serve", "--port", "0", "--alias", "small", "--threads", "1"),
-        *options,
-    ]
+    command = [sys.executable, "-m", "constrain", "serve", "--port", "0", "--alias", "small", *options]
     environment = {**os.environ, "NO_COLOR": "1"}
     log: list[str] = []
     started: Future[str] = Future()
