@@ -41,7 +41,7 @@ from tests.support import for_each, small_vocabulary
 from tests.support.server import crash
 from tests.support.server.asking import SECONDS, ask, chat, error_of, served_as, serving
 from tests.support.server.attack import attack, http, send
-from tests.support.server.hostile import BODIES, Hostile, no_http
+from tests.support.server.hostile import KINDS, Hostile, hostile
 from tests.support.server.process import program
 
 LIMITS = Limits(60.0, 256 << 20)
@@ -50,11 +50,11 @@ SCHEMA_FORMAT = {"type": "json_schema", "json_schema": {"name": "x", "schema": {
 
 
 @pytest.mark.slow(but=("12", "14", "15"))
-@pytest.mark.parametrize("kind", range(len(BODIES)))
-def test_it_is_refused_in_one_shape(application: Application, kind: int) -> None:
-    hostile = BODIES[kind][0](0)
-    headers = {"Content-Type": "application/json", **hostile.headers}
-    response = ask(application, "POST", hostile.path, content=hostile.body, headers=headers)
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_refused_in_one_shape(application: Application, kind: str) -> None:
+    request = hostile(kind, 0)
+    headers = {"Content-Type": "application/json", **request.headers}
+    response = ask(application, "POST", request.path, content=request.body, headers=headers)
     assert 400 <= response.status_code < 500, response.text
     assert error_of(response)["type"] in ("invalid_request_error", "rate_limit_error")
 
@@ -412,7 +412,7 @@ def test_headers_that_are_too_long_are_refused(attacker: httpx.Client) -> None:
 
 @for_each("number", range(5))
 def test_what_is_no_http_is_refused(attacker: httpx.Client, number: int) -> None:
-    assert 400 <= send(attacker, no_http(number)).status < 500
+    assert 400 <= send(attacker, hostile("no HTTP", number)).status < 500
 
 
 FORMS = {

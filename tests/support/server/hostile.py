@@ -37,7 +37,11 @@ class Hostile:
 
 def hostile_requests() -> Iterator[Hostile]:
     """All of them, each made when it is wanted: together they have 370 MB."""
-    return (kind(number) for kind, count in (*BODIES, *PIECES) for number in range(count))
+    return (hostile(kind, number) for kind, (count, _) in (KINDS | PIECES).items() for number in range(count))
+
+
+def hostile(kind: str, number: int) -> Hostile:
+    return Hostile(kind, number, **(KINDS | PIECES)[kind][1](number))
 
 
 # Schemas.
@@ -166,45 +170,36 @@ def _body(**fields: Any) -> bytes:
     return json.dumps({"model": MODEL, "messages": [message], "max_tokens": 100, **fields}).encode()
 
 
-def _with_format(kind: str, number: int, schema: str) -> Hostile:
+def _with(text: str) -> bytes:
+    """A body with a further member, as it is written here."""
+    return _body()[:-1] + f", {text}}}".encode()
+
+
+def _as_format(text: Callable[[int], str]) -> Callable[[int], dict[str, Any]]:
     """As the format of an answer, at both endpoints in turn."""
-    if number % 2:
-        text = f'{{"format": {{"type": "json_schema", "name": "x", "schema": {schema}}}}}'
-        body = f'{{"model": "{MODEL}", "input": "Hi", "max_output_tokens": 100, "text": {text}}}'
-        return Hostile(kind, number, body.encode(), RESPONSES)
-    form = f'{{"type": "json_schema", "json_schema": {{"name": "x", "schema": {schema}}}}}'
-    return Hostile(kind, number, _body()[:-1] + f', "response_format": {form}}}'.encode())
 
-
-def _with_parameters(kind: str, number: int, schema: Any) -> Hostile:
-    """As the parameters of a tool, at both endpoints in turn."""
-    function = {"name": "f", "parameters": {"type": "object", "properties": {"a": schema}, "required": ["a"]}}
-    if number % 2:
-        body = {"model": MODEL, "input": "Hi", "tools": [{"type": "function", **function}], **_CALLED}
-        return Hostile(kind, number, json.dumps(body).encode(), RESPONSES)
-    return Hostile(kind, number, _body(tools=[{"type": "function", "function": function}], tool_choice="required"))
-
-
-def _with_input(kind: str, number: int, syntax: str, definition: str) -> Hostile:
-    """As the input of a custom tool, at both endpoints in turn."""
-    grammar = {"syntax": syntax, "definition": definition}
-    if number % 2:
-        tool = {"type": "custom", "name": "f", "format": {"type": "grammar", **grammar}}
-        body = {"model": MODEL, "input": "Hi", "tools": [tool], **_CALLED}
-        return Hostile(kind, number, json.dumps(body).encode(), RESPONSES)
-    tool = {"type": "custom", "custom": {"name": "f", "format": {"type": "grammar", "grammar": grammar}}}
-    return Hostile(kind, number, _body(tools=[tool], tool_choice="required"))
-
-
-def _deep_schema(number: int) -> Hostile:
-    return _with_format("deep schema", number, _deep_text(number))
-
-
-def _format_of(kind: str, make: Callable[[int], Any]) -> Callable[[int], Hostile]:
-    def made(number: int) -> Hostile:
-        return _with_format(kind, number, json.dumps(make(number)))
+    def made(number: int) -> dict[str, Any]:
+        schema = text(number)
+        if number % 2:
+            form = f'{{"format": {{"type": "json_schema", "name": "x", "schema": {schema}}}}}'
+            body = f'{{"model": "{MODEL}", "input": "Hi", "max_output_tokens": 100, "text": {form}}}'
+            return {"body": body.encode(), "path": RESPONSES}
+        form = f'{{"type": "json_schema", "json_schema": {{"name": "x", "schema": {schema}}}}}'
+        return {"body": _with(f'"response_format": {form}')}
 
     return made
+
+
+def _as_schema(make: Callable[[int], Any]) -> Callable[[int], dict[str, Any]]:
+    return _as_format(lambda number: json.dumps(make(number)))
+
+
+def _as_tool(flat: dict[str, Any], nested: dict[str, Any], number: int) -> dict[str, Any]:
+    """A tool that must be called, at both endpoints in turn."""
+    if number % 2:
+        body = {"model": MODEL, "input": "Hi", "tools": [flat], **_CALLED}
+        return {"body": json.dumps(body).encode(), "path": RESPONSES}
+    return {"body": _body(tools=[nested], tool_choice="required")}
 
 
 def _string_pattern(number: int) -> Any:
@@ -214,61 +209,46 @@ def _string_pattern(number: int) -> Any:
 _PARAMETERS = (_giant_enum, _string_pattern, _conjunction, _combination, _contradiction)
 
 
-def _parameters(number: int) -> Hostile:
-    return _with_parameters("parameters", number, _PARAMETERS[number % 5](number // 5 + (number % 5 == 1) * 2))
+def _parameters(number: int) -> dict[str, Any]:
+    schema = _PARAMETERS[number % 5](number // 5 + (number % 5 == 1) * 2)
+    function = {"name": "f", "parameters": {"type": "object", "properties": {"a": schema}, "required": ["a"]}}
+    return _as_tool({"type": "function", **function}, {"type": "function", "function": function}, number)
 
 
-def _lark(number: int) -> Hostile:
-    return _with_input("recursive grammar", number, "lark", _grammar(number))
+def _as_input(syntax: str, make: Callable[[int], str]) -> Callable[[int], dict[str, Any]]:
+    """As the input of a custom tool."""
+
+    def made(number: int) -> dict[str, Any]:
+        grammar = {"syntax": syntax, "definition": make(number)}
+        tool = {"name": "f", "format": {"type": "grammar", **grammar}}
+        nested = {"name": "f", "format": {"type": "grammar", "grammar": grammar}}
+        return _as_tool({"type": "custom", **tool}, {"type": "custom", "custom": nested}, number)
+
+    return made
 
 
-def _rust(number: int) -> Hostile:
-    return _with_input("exploding regex", number, "regex", _regex(number))
+def _of_user(*texts: bytes) -> Callable[[int], dict[str, Any]]:
+    """Bytes in a text of the body."""
+    return lambda number: {"body": _body(user="HERE").replace(b"HERE", texts[number % len(texts)])}
 
 
-def _long_body(number: int) -> Hostile:
-    size = (50, 9, 20, 60)[number % 4] << 20
-    is_chunked = number >= 4
-    return Hostile("long body", number, _body(user="x" * size), is_chunked=is_chunked)
-
-
-def _broken_text(number: int) -> Hostile:
-    broken = (
-        *(b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf8\x88\x80\x80\x80", b"\xc0\xaf", b"\x80", b"\xfe\xff"),
-        b"\xf4\x90\x80\x80",
-    )
-    return Hostile("broken UTF-8", number, _body(user="HERE").replace(b"HERE", broken[number % 8]))
-
-
-def _deep_json(number: int) -> Hostile:
+def _deep_json(number: int) -> dict[str, Any]:
     begin, end = (("[", "]"), ('{"a":', "}"))[number % 2]
     depth = 10_000 * (number + 1)
-    return Hostile("deep JSON", number, _body()[:-1] + f', "metadata": {begin * depth}1{end * depth}}}'.encode())
+    return {"body": _with(f'"metadata": {begin * depth}1{end * depth}')}
 
 
-def _number(number: int) -> Hostile:
-    written = ("9" * 100_000, "1e999", "-1e999", "1" * 5000, "NaN", "-Infinity")[number % 6]
-    return Hostile("huge number", number, _body()[:-1] + f', "temperature": {written}}}'.encode())
-
-
-def _surrogate(number: int) -> Hostile:
-    written = (r"\ud800", r"\udfff", r"\udc00\ud800", r"a\ud800b", r"\ud800\ud800")[number % 5]
-    return Hostile("lone surrogate", number, _body(user="HERE").replace(b"HERE", written.encode()))
-
-
-def _many_values(number: int) -> Hostile:
+def _many_values(number: int) -> dict[str, Any]:
     values = ("[]", "0", '{"a":0}', '""')[number % 4]
-    return Hostile("many values", number, _body()[:-1] + f', "other": [{",".join([values] * 800_000)}]}}'.encode())
+    return {"body": _with(f'"other": [{",".join([values] * 800_000)}]')}
 
 
-def _long_prompt(number: int) -> Hostile:
+def _long_prompt(number: int) -> dict[str, Any]:
     text = ("word ", " ", "<|im_start|>", "\u00e4\U0001f600")[number % 4]
-    return Hostile(
-        "long prompt", number, _body(messages=[{"role": "user", "content": text * (4_000_000 // len(text.encode()))}])
-    )
+    return {"body": _body(messages=[{"role": "user", "content": text * (4_000_000 // len(text.encode()))}])}
 
 
-def _too_many(number: int) -> Hostile:
+def _too_many(number: int) -> dict[str, Any]:
     tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
     named = [{"type": "function", "function": {"name": f"f{i}"}} for i in range(5000)]
     fields: tuple[dict[str, Any], ...] = (
@@ -281,74 +261,74 @@ def _too_many(number: int) -> Hostile:
         {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}] * 60_000}]},
         {"model": "\x00\n\x1b[2J" * 100_000},
     )
-    return Hostile("too many", number, _body(**fields[number % 8]))
+    return {"body": _body(**fields[number % 8])}
 
 
-def _compressed(number: int) -> Hostile:
+def _compressed(number: int) -> dict[str, Any]:
     encoding = ("gzip", "deflate", "br")[number % 3]
-    return Hostile("compressed", number, zlib.compress(b" " * (40 << 20)), headers={"Content-Encoding": encoding})
+    return {"body": zlib.compress(b" " * (40 << 20)), "headers": {"Content-Encoding": encoding}}
 
 
 _HEAD = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\n".encode()
+_NUMBERS = ("9" * 100_000, "1e999", "-1e999", "1" * 5000, "NaN", "-Infinity")
+_SURROGATES = (rb"\ud800", rb"\udfff", rb"\udc00\ud800", rb"a\ud800b", rb"\ud800\ud800")
+_BROKEN = (
+    *(b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf8\x88\x80\x80\x80"),
+    *(b"\xc0\xaf", b"\x80", b"\xfe\xff", b"\xf4\x90\x80\x80"),
+)
+_LONG = (b"X-A: " + b"a" * (1 << 20), b"\r\n".join(b"X-%d: a" % i for i in range(50_000)))
+_NO_HTTP = (
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500) + b"\r\n\r\n",
+    b"GET /none HTTP/9.9\r\n\r\n",
+    _HEAD + b"Content-Length: -5\r\n\r\n{}",
+    _HEAD + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+    _HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n",
+    b"POST  /v1/chat/completions\x00 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+)
 
 
-def _slow_head(number: int) -> Hostile:
-    pieces = (_HEAD, *(f"X-{i}: a\r\n".encode() for i in range(40)))
-    return Hostile("slow headers", number, pieces=pieces if number % 2 else (_HEAD[:7],), pause=0.2 + 0.1 * number)
+def _slow(number: int, whole: tuple[bytes, ...], cut: tuple[bytes, ...]) -> dict[str, Any]:
+    return {"pieces": whole if number % 2 else cut, "pause": 0.2 + 0.1 * number}
 
 
-def _slow_body(number: int) -> Hostile:
+def _slow_head(number: int) -> dict[str, Any]:
+    return _slow(number, (_HEAD, *(f"X-{i}: a\r\n".encode() for i in range(40))), (_HEAD[:7],))
+
+
+def _slow_body(number: int) -> dict[str, Any]:
     body = _body()
     head = _HEAD + f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-    pieces = (head, *(body[at : at + 1] for at in range(len(body))))
-    return Hostile("slow body", number, pieces=pieces if number % 2 else (head, body[:9]), pause=0.2 + 0.1 * number)
+    return _slow(number, (head, *(body[at : at + 1] for at in range(len(body)))), (head, body[:9]))
 
 
-def _long_head(number: int) -> Hostile:
-    long = (b"X-A: " + b"a" * (1 << 20), b"\r\n".join(b"X-%d: a" % i for i in range(50_000)))[number % 2]
-    return Hostile("long headers", number, pieces=(_HEAD + long + b"\r\n\r\n",))
-
-
-def no_http(number: int) -> Hostile:
-    pieces = (
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500) + b"\r\n\r\n",
-        b"GET /none HTTP/9.9\r\n\r\n",
-        _HEAD + b"Content-Length: -5\r\n\r\n{}",
-        _HEAD + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
-        _HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n",
-        b"POST  /v1/chat/completions\x00 HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    )[number % 6]
-    return Hostile("no HTTP", number, pieces=(pieces,))
-
-
-BODIES: tuple[tuple[Callable[[int], Hostile], int], ...] = (
-    (_deep_schema, 10),
-    (_format_of("giant enum", _giant_enum), 8),
-    (_format_of("exploding pattern", _string_pattern), 10),
-    (_format_of("conjunction", _conjunction), 8),
-    (_format_of("recursive schema", _loop), 10),
-    (_format_of("combination", _combination), 10),
-    (_format_of("tangle", _tangle), 8),
-    (_format_of("contradiction", _contradiction), 5),
-    (_parameters, 20),
-    (_lark, 20),
-    (_rust, 20),
-    (_long_body, 8),
-    (_broken_text, 8),
-    (_deep_json, 6),
-    (_number, 6),
-    (_surrogate, 5),
-    (_many_values, 4),
-    (_long_prompt, 4),
-    (_too_many, 8),
-    (_compressed, 3),
-)
+KINDS: dict[str, tuple[int, Callable[[int], dict[str, Any]]]] = {
+    "deep schema": (10, _as_format(_deep_text)),
+    "giant enum": (8, _as_schema(_giant_enum)),
+    "exploding pattern": (10, _as_schema(_string_pattern)),
+    "conjunction": (8, _as_schema(_conjunction)),
+    "recursive schema": (10, _as_schema(_loop)),
+    "combination": (10, _as_schema(_combination)),
+    "tangle": (8, _as_schema(_tangle)),
+    "contradiction": (5, _as_schema(_contradiction)),
+    "parameters": (20, _parameters),
+    "recursive grammar": (20, _as_input("lark", _grammar)),
+    "exploding regex": (20, _as_input("regex", _regex)),
+    "long body": (8, lambda n: {"body": _body(user="x" * ((50, 9, 20, 60)[n % 4] << 20)), "is_chunked": n >= 4}),
+    "broken UTF-8": (8, _of_user(*_BROKEN)),
+    "deep JSON": (6, _deep_json),
+    "huge number": (6, lambda n: {"body": _with(f'"temperature": {_NUMBERS[n % 6]}')}),
+    "lone surrogate": (5, _of_user(*_SURROGATES)),
+    "many values": (4, _many_values),
+    "long prompt": (4, _long_prompt),
+    "too many": (8, _too_many),
+    "compressed": (3, _compressed),
+}
 """Kinds that are bodies, and how many there are of each."""
 
-PIECES: tuple[tuple[Callable[[int], Hostile], int], ...] = (
-    (_slow_head, 6),
-    (_slow_body, 6),
-    (_long_head, 2),
-    (no_http, 5),
-)
+PIECES: dict[str, tuple[int, Callable[[int], dict[str, Any]]]] = {
+    "slow headers": (6, _slow_head),
+    "slow body": (6, _slow_body),
+    "long headers": (2, lambda n: {"pieces": (_HEAD + _LONG[n % 2] + b"\r\n\r\n",)}),
+    "no HTTP": (5, lambda n: {"pieces": (_NO_HTTP[n % 6],)}),
+}
 """Kinds that are sent over a bare socket."""
