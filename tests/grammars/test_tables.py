@@ -27,9 +27,9 @@ import pytest
 import constrain
 from constrain import grammars
 from constrain.cli.program import main
-from tests.support import LONG, allowed
+from tests.support import LONG, allowed, tomllib
 from tests.support.grammars.reserved_words import TABLE, Names, definition
-from tests.support.grammars.tables import FOLDER, constraint, table, tomllib
+from tests.support.grammars.tables import FOLDER, constraint, table
 
 FEWEST = 8
 """Texts of each kind in a table."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,7 @@ import pytest
 import constrain
 from constrain import errors as _errors
 from constrain.json_schema.compiler import compile_schema
-from tests.support import byte_vocabulary, check_each
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    tomllib = pytest.importorskip("tomli")
+from tests.support import byte_vocabulary, check_each, tomllib
 
 DATA = Path(__file__).parent / "data"
 

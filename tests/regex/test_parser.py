@@ -6,7 +6,6 @@ import gc
 import json
 import random
 import re
-import sys
 import time
 from pathlib import Path
 from random import Random
@@ -36,13 +35,8 @@ from constrain.language.tree import (
 )
 from constrain.regex.parsing.parser import MAX_GROUP_NESTING, MAX_REPETITION, parse_pattern
 from constrain.regex.spelling import in_json, out_of_json
-from tests.support import LONG, check_each, each_row, for_each
+from tests.support import LONG, check_each, each_row, for_each, tomllib
 from tests.support.regex.derivative_matcher import matches
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    tomllib = pytest.importorskip("tomli")
 
 _DATA = Path(__file__).parent / "data"
 

@@ -6,6 +6,7 @@ import inspect
 import json
 import lzma
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, wraps
 from importlib.resources import files
@@ -18,6 +19,11 @@ import pytest
 
 import constrain
 from tests.support.matching import allowed as allowed
+
+if sys.version_info >= (3, 11):
+    import tomllib as tomllib
+else:
+    tomllib = pytest.importorskip("tomli")
 
 T = TypeVar("T")
 

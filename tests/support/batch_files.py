@@ -19,11 +19,7 @@ from constrain.batch.inputs import JsonLines
 from constrain.batch.lines import Task
 from constrain.batch.run import Progress, run
 from constrain.generation.completion import Completion, Timings, Usage
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    tomllib = pytest.importorskip("tomli")
+from tests.support import tomllib
 
 
 def cases(name: str) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ import copy
 import functools
 import inspect
 import json
-import sys
 import threading
 from pathlib import Path
 from random import Random
@@ -22,7 +21,7 @@ from constrain import CustomTool, FunctionTool, Lark, Regex, ToolContext, ToolEr
 from constrain.chat.tools.calls import CustomCall, FunctionCall
 from constrain.chat.tools.definition import as_tools
 from constrain.chat.tools.docstrings import read_docstring
-from tests.support import Tokens, Walker, byte_vocabulary, data_folder, for_each
+from tests.support import Tokens, Walker, byte_vocabulary, data_folder, for_each, tomllib
 from tests.support.judges import second_validation_error
 
 
@@ -377,11 +376,6 @@ def test_tools_are_a_list(given: Any) -> None:
     with pytest.raises(ToolError, match="must be a list"):
         as_tools(given)
 
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    tomllib = pytest.importorskip("tomli")
 
 CASES = tomllib.loads((Path(__file__).parent / "data" / "docstrings.toml").read_text(encoding="utf-8"))["docstring"]
 

@@ -7,7 +7,6 @@ import ipaddress
 import json
 import random
 import re
-import sys
 import uuid
 import warnings
 from pathlib import Path
@@ -22,13 +21,8 @@ from constrain.json_schema.compiler import compile_schema
 from constrain.json_schema.formats.definitions import format_definition
 from constrain.json_schema.formats.expressions import INEXACT_FORMATS, KNOWN_FORMATS, LEFT_OUT, format_expression
 from constrain.language.tree import Intersection, LiteralSet
-from tests.support import LONG, Tokens, Walker, byte_vocabulary, check_each, for_each
+from tests.support import LONG, Tokens, Walker, byte_vocabulary, check_each, for_each, tomllib
 from tests.support.regex.derivative_matcher import matches
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    tomllib = pytest.importorskip("tomli")
 
 DATA = Path(__file__).parent / "data"
 

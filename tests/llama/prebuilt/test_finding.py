@@ -22,7 +22,7 @@ from constrain.llama import loading
 from constrain.llama.prebuilt import Mismatch, finding, proof
 from constrain.llama.prebuilt.finding import _Loader
 from constrain.llama.prebuilt.table import FITS, Fit, Structure
-from tests.support import each_row, for_each
+from tests.support import each_row, for_each, tomllib
 
 FIT = FITS[0]
 
@@ -165,11 +165,6 @@ def test_the_real_carrier_answers_as_known(tmp_path: Path) -> None:
     version = metadata.version(FIT.carrier)
     assert (done.stdout, done.stderr) == (f"{FIT.bindings}+{FIT.carrier}-{version}\n", "")
 
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    tomllib = pytest.importorskip("tomli")
 
 ROOT = Path(__file__).parents[3]
 

@@ -5,12 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-try:
-    import tomllib
-except ModuleNotFoundError:
-    tomllib = pytest.importorskip("tomli")
+from tests.support import tomllib
 
 FAMILIES: dict[str, dict[str, Any]] = {
     path.stem: tomllib.loads(path.read_text(encoding="utf-8"))

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 import constrain
 from constrain.lark import lark_grammar
-from tests.support import byte_vocabulary
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    tomllib = pytest.importorskip("tomli")
+from tests.support import byte_vocabulary, tomllib
 
 FOLDER = Path(__file__).resolve().parents[3] / "grammars"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,7 @@ from typing import Any
 import pytest
 
 from constrain.server.http.errors import ApiError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    tomllib = pytest.importorskip("tomli")
+from tests.support import tomllib
 
 
 def table(name: str) -> dict[str, list[dict[str, Any]]]:
