@@ -13,7 +13,7 @@ test('wrong requests are refused with their place', async () => {
   for (const [more, place] of [
     [{ messages: [] }, /messages/],
     [{ messages: [{ role: 'user', content: image }] }, /messages\[0\]\.content\[0\]/],
-    [{ messages: [...MESSAGES, { role: 'assistant', content: 'I' }] }, /messages\[1\]/],
+    [{ messages: [...MESSAGES, { role: 'robot', content: 'I' }] }, /messages\[1\]/],
     [{ temperature: 2 }, /temperature/],
     [{ tools: [{ type: 'web_search_20250305', name: 'web_search' }], tool_choice: { type: 'any' } }, /tool_choice/],
   ]) {

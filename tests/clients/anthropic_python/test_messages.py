@@ -123,7 +123,7 @@ def test_tools_of_anthropics_servers_are_left_out() -> None:
             "messages[0].content[0]",
         ),
         ({"tools": [{"name": "a b", "input_schema": {"type": "object"}}]}, "tools[0].name"),
-        ({"messages": [said("Hm."), {"role": "assistant", "content": "I"}]}, "messages[1]"),
+        ({"messages": [said("Hm."), {"role": "robot", "content": "I"}]}, "messages[1]"),
         ({"extra_body": {"temperature": 2}}, "temperature"),
         ({"messages": [said("word " * 20_000)]}, "context"),
     ],

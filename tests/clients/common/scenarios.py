@@ -118,7 +118,7 @@ def test_too_few_tokens_for_any_value_are_refused(way: Any) -> None:
 
 @ways("value")
 def test_a_schema_that_cannot_be_enforced_is_refused(way: Any) -> None:
-    with pytest.raises(adapter.REFUSED, match=r"word|pattern"):
+    with pytest.raises(adapter.REFUSED, match="word"):
         way().value(Never)
 
 
