@@ -96,7 +96,9 @@ def test_asynchronous_answers_are_of_their_model(mode: Mode) -> None:
         asked = (client.create(response_model=kind, messages=MESSAGES, max_retries=0) for kind in (Person, Note))
         return await asyncio.gather(*asked)
 
-    assert [type(each) for each in asyncio.run(ask())] == [Person, Note]
+    first, second = asyncio.run(ask())
+    assert isinstance(first, Person)
+    assert isinstance(second, Note)
 
 
 @pytest.mark.parametrize("mode", [Mode.JSON, Mode.MD_JSON], ids=lambda mode: mode.name)
