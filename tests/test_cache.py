@@ -29,7 +29,7 @@ from constrain import private_folders
 from constrain.engine import remembered
 from constrain.engine.compiling import compile_any
 from constrain.language import tree
-from constrain.language.digest import grammar_digest
+from constrain.language.digest import grammar_digest, source_digest
 from constrain.language.grammar import Capture, Grammar, Rule, Terminal
 from constrain.language.result import result_type
 from constrain.remembering import Memory
@@ -653,3 +653,18 @@ def test_each_field_of_a_grammar_is_in_its_digest() -> None:
                 digest = grammar_digest(whole)
                 assert digest not in found, field
                 found.add(digest)
+
+
+@for_each(
+    "make",
+    constrain.Regex,
+    constrain.Lark,
+    constrain.Gbnf,
+    lambda end: constrain.Lark("start: @a", description="d", grammars={"a": end}),
+    lambda end: constrain.StructuralTag({"format": {"type": "const_string", "value": end}}),
+    lambda end: constrain.sequence("a", constrain.choice("b", constrain.repeat(constrain.Regex(end)))),
+)
+def test_sources_that_differ_where_printing_ends_have_different_digests(make: Any) -> None:
+    one, same, other = (make("a" * 1_000 + end) for end in "bbc")
+    assert repr(one) == repr(other)
+    assert source_digest(one) == source_digest(same) != source_digest(other)

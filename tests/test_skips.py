@@ -72,7 +72,7 @@ def fast_tests(text: str) -> list[str]:
 
 
 def is_slow(mark: ast.AST) -> bool:
-    return isinstance(mark, ast.Attribute) and ast.unparse(mark) == "pytest.mark.slow"
+    return isinstance(mark, ast.Attribute) and ast.unparse(mark) in ("pytest.mark.slow", "pytest.mark.long")
 
 
 @for_each("package", packages())
@@ -87,6 +87,7 @@ def test_every_package_has_fast_tests(package: str) -> None:
     ("def test_a(): ...\n@pytest.mark.slow\ndef test_b(): ...\n", ["test_a"]),
     ("@pytest.mark.slow(only=('b',))\ndef test_a(n): ...\n", ["test_a"]),
     ("pytestmark = pytest.mark.slow\ndef test_a(): ...\n", []),
+    ("@pytest.mark.long\ndef test_a(): ...\n", []),
     ("pytestmark = [pytest.mark.slow, pytest.mark.serial]\ndef test_a(): ...\n", []),
 )
 def test_slow_tests_are_told_from_others(text: str, names: list[str]) -> None:
