@@ -36,6 +36,7 @@ def test_such_a_skip_is_found(call: str) -> None:
 PACKAGE = TESTS.parent / "constrain"
 
 ELSEWHERE = {
+    "batch/stores": "batch",
     "exporting/notations": "exporting",
     "json_schema/emission": "json_schema",
     "json_schema/formats/idn": "json_schema/formats",
