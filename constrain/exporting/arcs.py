@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from constrain.language.grammar import Action, Condition, Grammar, Rule
     from constrain.language.tree import Expression
 
-_State = TypeVar("_State", bound=Hashable)
+_State = TypeVar("_State")
 
 
 class Arc(NamedTuple):
@@ -65,7 +64,8 @@ class Automaton:
         for arc in self.arcs:
             onward[arc.source].add(arc.target)
             backward[arc.target].add(arc.source)
-        useful = reached(onward, {0}) & reached(backward, self.accepting)
+        begun, ending = reached(onward, {0}), reached(backward, self.accepting)
+        useful = begun & ending
         self.arcs = [arc for arc in self.arcs if arc.source in useful and arc.target in useful]
         self.accepting &= useful
 

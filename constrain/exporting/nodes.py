@@ -65,7 +65,7 @@ class _ByContent(Inner):
 
     def __eq__(self, other: object) -> bool:
         """Returns whether the other node has the same content."""
-        if type(self) is not type(other) or self.measures != other.measures:  # type: ignore[attr-defined]
+        if type(self) is not type(other) or self.measures != other.measures:
             return False
         return all(getattr(self, name) == getattr(other, name) for name in self.__match_args__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from constrain.gbnf.reading import Characters, rule_of
 from constrain.language.tree import Alternation, Concatenation, Expression, Repetition, inside
@@ -53,7 +53,7 @@ def _written(text: str, node: Expression) -> str:
 def _once(parts: tuple[Expression, ...]) -> Iterator[Expression]:
     """Yields the parts of a sequence; those of one string have one place, and count as one part."""
     for is_characters, group in groupby(parts, lambda part: isinstance(part, Characters) and part.at > 0):
-        found = list(group)
+        found: list[Any] = list(group)
         yield from {each.at: each for each in found}.values() if is_characters else found
 
 

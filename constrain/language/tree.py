@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
@@ -242,7 +241,7 @@ ANY_BYTES = Repetition(ANY_BYTE, 0, None)
 ANY_CHAR = CharClass(((0, MAX_CODE_POINT),))
 ANY_JSON_CHAR = CharClass(((0, MAX_CODE_POINT),), json=True)
 
-Entry: TypeAlias = "tuple[Expression] | tuple[type[Expression], tuple[object, ...]]"
+Entry: TypeAlias = "tuple[Expression] | tuple[type[Any], tuple[object, ...]]"
 """A leaf; or the type of an inner node and its fields, with numbers of earlier entries as expressions."""
 
 
@@ -254,11 +253,17 @@ def listed(roots: Iterable[Expression]) -> tuple[list[Entry], list[int]]:
     entries: list[Entry] = []
     numbers: dict[int, int] = {}  # by identity; the roots keep their parts alive
     ends = []
+
+    def number(part: Expression) -> int:
+        return numbers[id(part)]
+
     for root in roots:
         for node in parts_first(root, numbers):
             numbers[id(node)] = len(entries)
             if isinstance(node, Inner):
-                entries.append((type(node), _fields(node, lambda part: numbers[id(part)])))
+                entries.append(
+                    (type(node), tuple(_held(each, getattr(node, each), number) for each in node.__match_args__))
+                )
             else:
                 entries.append((node,))
         ends.append(numbers[id(root)])
@@ -304,26 +309,23 @@ def rebuilt(entries: Iterable[Entry]) -> list[Expression]:
     return nodes
 
 
-@cache
-def _holders(kind: type[object]) -> list[str]:
-    """Returns the fields of a kind of nodes that hold expressions."""
-    return [name for name in ("parts", *_OF_ONE) if hasattr(kind, name)]
-
-
 def parts_of(node: Expression) -> tuple[Any, ...]:
     """Returns the expressions directly inside a node."""
-    held = [getattr(node, name) for name in _holders(type(node))]
-    return held[0] if held and isinstance(held[0], tuple) else tuple(held)
+    if not isinstance(node, Inner):
+        return ()
+    parts: tuple[Any, ...] | None = getattr(node, "parts", None)
+    return tuple([getattr(node, name) for name in _OF_ONE if hasattr(node, name)]) if parts is None else parts
 
 
-def with_parts(node: _Node, change: Callable[[Any], Expression]) -> _Node:
-    """Returns a node with other expressions directly inside it."""
-    return type(node)(*_fields(node, change)) if parts_of(node) else node
-
-
-def _fields(node: Expression, change: Callable[[Any], object]) -> tuple[Any, ...]:
-    """Returns the fields of a node, with a value in the place of each expression."""
-    return tuple(_held(name, getattr(node, name), change) for name in node.__match_args__)  # type: ignore[attr-defined]
+def with_parts(node: _Node, change: Callable[[Any], Any]) -> _Node:
+    """Returns a node with other expressions directly inside it; a single call per level, as trees are deep."""
+    if not parts_of(node):
+        return node
+    fields = []
+    for name in type(node).__match_args__:  # type: ignore[attr-defined]
+        field = getattr(node, name)
+        fields.append(tuple(map(change, field)) if name == "parts" else change(field) if name in _OF_ONE else field)
+    return type(node)(*fields)
 
 
 def _held(name: str, field: Any, change: Callable[[Any], object]) -> object:

@@ -13,6 +13,7 @@ becomes a rule of its own, without conditions. Values that no condition can tell
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
@@ -142,7 +143,7 @@ class Specializing:
             case Alternation(parts):
                 made = (self._specialized(part, value) for part in parts)
                 return Alternation(tuple(part for part in made if part is not NOTHING))
-        return with_parts(node, lambda part: self._specialized(part, value))
+        return with_parts(node, partial(self._specialized, value=value))
 
     def _name(self, rule: str, value: int, at: int) -> str:
         """Returns the name of a rule with a value; values that nothing tells apart have the same name."""

@@ -71,13 +71,10 @@ class _Translation:
     def of(self, node: Expression) -> Expression:
         known = self.done.get(id(node))
         if known is None:
-            known = self.done[id(node)] = node, self.made(node)
+            made = with_parts(node, self.of) if isinstance(node, Inner | Multiple) else self.leaf(node)
+            made = Intersection((self.anything, made)) if isinstance(made, Complement) else made
+            known = self.done[id(node)] = node, made
         return known[1]
-
-    def made(self, node: Expression) -> Expression:
-        if isinstance(node, Complement):
-            return Intersection((self.anything, with_parts(node, self.of)))
-        return with_parts(node, self.of) if isinstance(node, Inner | Multiple) else self.leaf(node)
 
 
 def _spelled_leaf(leaf: Expression) -> Expression:

@@ -87,7 +87,9 @@ class AnySpelling:
         """Returns all spellings of the strings, or of their contents, that ``node`` matches."""
         known = self._done.get(id(node))
         if known is None:
-            known = self._done[id(node)] = node, self._made(node)
+            is_limited = isinstance(node, Window) and node.unit == ANY_BYTE and node.maximum is not None
+            is_inner = isinstance(node, Inner) and not is_limited  # a complement stays inside contents of strings
+            known = self._done[id(node)] = node, with_parts(node, self.of) if is_inner else self._made(node)
         return known[1]
 
     def _made(self, node: Expression) -> Expression:
@@ -100,10 +102,8 @@ class AnySpelling:
                 return spelled_class(ranges)
             case ByteClass(ranges) if classes.difference(ranges, _ASCII) == ():
                 return spelled_class(classes.intersection(ranges, _WRITTEN_AS_IT_IS))
-            case Window(part, unit, minimum, maximum) if unit == ANY_BYTE and maximum is not None:
+            case Window(part, _, minimum, int(maximum)):
                 return Intersection((self.of(part), _octets(minimum, maximum)))
-            case Inner():  # a complement is intersected with an expression of string contents
-                return with_parts(node, self.of)
         raise TypeError(f"{type(node).__name__} is no expression of the content of JSON strings")
 
     def _listed(self, texts: tuple[bytes, ...]) -> Expression:
