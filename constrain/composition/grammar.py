@@ -12,10 +12,9 @@ from constrain.composition.parts import FreeText, Schema, label
 from constrain.composition.texts import NO_TEXT, Text, shortened
 from constrain.composition.ways import Combined, Ways, at_position
 from constrain.errors import ConstrainError, PatternError
-from constrain.language.grammar import EPSILON, Edge, Grammar, Kind, Rule, Terminal
-from constrain.language.merging import moved_rules
+from constrain.language.grammar import Edge, Grammar, Kind, Rule
+from constrain.language.merging import Merging, edges_of
 from constrain.language.tree import Literal
-from constrain.lark.terminals import non_empty_part
 from constrain.regex.parsing.parser import parse_pattern
 from constrain.regex.source import Regex
 from constrain.work import asked
@@ -36,24 +35,18 @@ def composition_grammar(composition: Composed) -> Grammar:
     return composer.grammar(composer.ways(composition, ""))
 
 
-class _Composer:
-    """The terminals and rules made so far, and the rule of each position."""
+class _Composer(Merging):
+    """The grammar under construction, and the rule of each position."""
 
     def __init__(self) -> None:
-        self.terminals: list[Terminal] = []
-        self.rules: list[Rule] = [Rule("start", (), ())]
+        super().__init__()
+        self.start = self.reserve()
         self.positions: list[int] = []
         self.combined = Combined()
-        self.merged: dict[str, int] = {}
+        self.parts: dict[str, int] = {}
         self.leaves: dict[str, Text] = {}
-        self.symbols: dict[Text, tuple[int | None, bool]] = {}
         self.self_delimiting: set[int] = set()
         self.only_schemas = True
-        self.numbers_by_double = True
-        self.strings_by_value = False
-        self.warnings: dict[str, None] = {}
-        self.split: dict[str, None] = {}
-        self.no_forcing = False
 
     def ways(self, part: Part, place: str) -> Ways:
         """Returns the ways through a part."""
@@ -111,8 +104,8 @@ class _Composer:
 
     def merge(self, part: Source, place: str) -> int:
         """Returns the symbol of the first rule of a schema or grammar. Raises its errors, with its place."""
-        if place in self.merged:
-            return self.merged[place]
+        if place in self.parts:
+            return self.parts[place]
         written = shortened(label(part))
         try:
             grammar = part.grammar()
@@ -120,21 +113,10 @@ class _Composer:
             pointer = None if error.pointer is None else place + error.pointer
             message = f"{error.message}\n(in {written}, at {place})"
             raise type(error)(message, pointer=pointer, line=error.line, column=error.column) from error
-        symbol = ~len(self.rules)
-        self.rules.extend(moved_rules(grammar, len(self.terminals), len(self.rules)))
-        self.terminals.extend(
-            replace(terminal, name=f"{terminal.name} of {written}", pointer=place + terminal.pointer)
-            for terminal in grammar.terminals
-        )
-        self.warnings |= {f"{warning} (in {written}, at {place})": None for warning in grammar.warnings}
+        symbol = self.parts[place] = self.add(grammar, f" of {written}", place, f" (in {written}, at {place})")
         self.only_schemas &= isinstance(part, Schema)
-        self.numbers_by_double &= grammar.numbers_by_double
-        self.strings_by_value |= grammar.strings_by_value
-        self.split |= {f"{name} of {written}": None for name in grammar.split}
-        self.no_forcing |= grammar.no_forcing
         if grammar.self_delimiting:
             self.self_delimiting.add(symbol)
-        self.merged[place] = symbol
         return symbol
 
     def grammar(self, ways: Ways) -> Grammar:
@@ -148,16 +130,8 @@ class _Composer:
             edges += self.edges(2 * one + 3, text, 2 * two + 2)
         for position, text in ways.last.items():
             edges += self.edges(2 * position + 3, text, 1)
-        self.rules[0] = Rule("start", tuple(edges), (1,))
-        grammar = Grammar(
-            tuple(self.terminals),
-            tuple(self.rules),
-            numbers_by_double=self.numbers_by_double,
-            strings_by_value=self.strings_by_value,
-            warnings=tuple(self.warnings),
-            split=tuple(self.split),
-            no_forcing=self.no_forcing,
-        )
+        self.rules[self.start] = Rule("start", tuple(edges), (1,))
+        grammar = self.merged()
         ends = self.is_one_part(ways) or (self.only_schemas and lexemes_end_by_themselves(grammar))
         return replace(grammar, self_delimiting=ends)
 
@@ -168,13 +142,5 @@ class _Composer:
 
     def edges(self, source: int, text: Text, target: int) -> list[Edge]:
         """Returns the edges that read a text from one state to another."""
-        if text not in self.symbols:
-            expression, nullable = non_empty_part(text.expression)
-            symbol = None
-            if expression is not None:
-                symbol = len(self.terminals)
-                self.terminals.append(Terminal(text.label, expression, text.place, kind=text.kind))
-            self.symbols[text] = symbol, nullable
-        symbol, nullable = self.symbols[text]
-        found = [Edge(source, EPSILON, target)] if nullable else []
-        return found if symbol is None else [*found, Edge(source, symbol, target)]
+        texts = self.texts(text, text.expression, text.label, text.place, text.kind)
+        return edges_of(source, texts, target)[::-1]

@@ -7,19 +7,20 @@ and those are split again by which lexing would lose a text.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from constrain.gbnf.reading import Characters, read, rule_of, symbol_of
 from constrain.gbnf.spelling import first_leaf, written
 from constrain.language.emptiness import productive_rules
-from constrain.language.grammar import Grammar, Rule, Terminal
+from constrain.language.merging import Merging
 from constrain.language.special import special_token
 from constrain.language.tree import Alternation, Concatenation, Expression, Inner, Repetition, inside, with_parts
 from constrain.lark.lexing.splitting import split_until_lossless
 from constrain.lark.reading.places import error_at, place
 from constrain.lark.reading.syntax import OtherGrammar, Special, Symbol, Text
 from constrain.lark.rules import TextRule
-from constrain.lark.terminals import depth, non_empty_part
+from constrain.lark.terminals import depth
 from constrain.regex.anchors import repetition, sequence, union
 from constrain.regex.parsing.parser import char_class
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from constrain.gbnf.dialects import Dialect
+    from constrain.language.grammar import Grammar
 
 MAX_PART_DEPTH = 60
 """Levels of operators in a regular part of a GBNF grammar that becomes one terminal; a deeper rule stays a rule."""
@@ -79,7 +81,7 @@ def _expression(node: Expression, regular: dict[str, Expression]) -> Expression:
     return char_class(node.ranges, json=False)
 
 
-class _Emitter:
+class _Emitter(Merging):
     """Rules and terminals by their nodes, and the queue of rules to make.
 
     ``regular``: rules that become terminals; None if all terminals are single characters.
@@ -88,29 +90,25 @@ class _Emitter:
     def __init__(
         self, text: str, rules: dict[str, tuple[Expression, int]], regular: dict[str, Expression] | None
     ) -> None:
+        super().__init__()
         self.text = text
-        self.reserved: list[Rule | None] = []
-        self._rules = rules
+        self._bodies = rules
         self._regular = regular
         self._numbers: dict[str, int] = {}
         self._waiting: list[str] = []
-        self._terminals: list[Terminal] = []
         self._parts: dict[str, tuple[Expression, str]] = {}
-        self._symbols: dict[object, tuple[int | None, bool]] = {}
-        self._special: dict[str, int] = {}
 
     def grammar(self) -> Grammar:
         """Returns the grammar. With single characters as terminals, lexing loses nothing."""
         self.rule(symbol_of("root"))
         while self._waiting:
             name = self._waiting.pop()
-            body, _ = self._rules[name]
-            self.reserved[self._numbers[name]] = TextRule(self, name).rule(self._with_terminals(body))
-        rules = tuple(rule for rule in self.reserved if rule is not None)
-        terminals = tuple(self._terminals)
-        split = () if self._regular is not None else tuple(dict.fromkeys(terminal.name for terminal in terminals))
-        of_characters = self._regular is None
-        return Grammar(terminals, rules, self_delimiting=of_characters, proved=of_characters, split=split)
+            body, _ = self._bodies[name]
+            self.rules[self._numbers[name]] = TextRule(self, name).rule(self._with_terminals(body))
+        if self._regular is not None:
+            return self.merged()
+        self.split |= {terminal.name: None for terminal in self.terminals}
+        return replace(self.merged(), self_delimiting=True, proved=True)
 
     def rule(self, name: str) -> int:
         """Returns the symbol of a rule."""
@@ -119,29 +117,16 @@ class _Emitter:
             self._waiting.append(name)
         return ~self._numbers[name]
 
-    def reserve(self) -> int:
-        """Reserves the number of a rule."""
-        self.reserved.append(None)
-        return len(self.reserved) - 1
-
     def leaf(self, node: Text) -> tuple[int | None, bool]:
         """Returns the symbol of a terminal, if it has nonempty texts; and whether it has the empty text."""
         assert isinstance(node, Symbol)
         expression, name = self._parts[node.name]
-        if expression not in self._symbols:
-            some, nullable = non_empty_part(expression)
-            if some is not None:
-                self._terminals.append(Terminal(name, some))
-            self._symbols[expression] = None if some is None else len(self._terminals) - 1, nullable
-        return self._symbols[expression]
+        return self.texts(expression, expression, name)
 
     def special(self, node: Special) -> int:
         """Returns the symbol of a special token."""
-        if node.name not in self._special:
-            self._special[node.name] = len(self._terminals)
-            name = f"{node.name} ({place(self.text, node.at)})"
-            self._terminals.append(Terminal(name, special_token(node.name)))
-        return self._special[node.name]
+        name = f"{node.name} ({place(self.text, node.at)})"
+        return self.terminal(node.name, special_token(node.name), name)
 
     def stopped_by(self, _part: Expression, _follower: Expression) -> None:
         """Returns nothing: rules of GBNF have no options."""
@@ -192,7 +177,7 @@ class _Emitter:
             node = node.parts[0]
         key = f"T{len(self._parts)}"
         if isinstance(node, Symbol):
-            name, at = rule_of(node.name), self._rules[node.name][1]
+            name, at = rule_of(node.name), self._bodies[node.name][1]
         else:
             name, at = written(self.text, node), first_leaf(node)
         self._parts[key] = _expression(node, self._regular or {}), f"{name} ({place(self.text, at)})"

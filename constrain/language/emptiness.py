@@ -1,15 +1,34 @@
-"""Questions about rules as a whole: whether they have any text, and which terminals may follow them."""
+"""Whether expressions and rules have a text, and the empty one; and which terminals may follow a rule."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from constrain import kernel
 from constrain.language.grammar import EPSILON
+from constrain.language.tree import (
+    ANY_BYTE,
+    Alternation,
+    ByteClass,
+    CharClass,
+    Concatenation,
+    Expression,
+    Intersection,
+    Literal,
+    LiteralSet,
+    Repetition,
+    encodable,
+    nullable,
+    parts_first,
+)
+from constrain.work import asked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from constrain.language.grammar import Rule
+
+_SOME_BYTES = Repetition(ANY_BYTE, 1, None)
 
 
 def productive_rules(rules: Sequence[Rule]) -> set[int]:
@@ -80,3 +99,47 @@ def followers(rules: Sequence[Rule], index: int) -> set[int]:
             if edge.symbol is not EPSILON:
                 waiting.append((~edge.symbol, 0))
     return found
+
+
+def non_empty_part(expression: Expression) -> tuple[Expression | None, bool]:
+    """Returns the nonempty texts, if there are any, and whether the empty text matches."""
+    is_nullable = nullable(expression)
+    match expression:
+        case Repetition(part, 0, maximum) if maximum != 0 and not nullable(part):
+            expression = Repetition(part, 1, maximum)
+        case _ if is_nullable:
+            expression = Intersection((expression, _SOME_BYTES))
+    has_text = has_text_by_structure(expression)
+    if has_text is None:
+        has_text = not asked(kernel.is_empty, expression)
+    return (expression if has_text else None), is_nullable
+
+
+def has_text_by_structure(expression: Expression) -> bool | None:
+    """Returns whether an expression has a text; ``None`` if its parts do not decide."""
+    known: dict[int, bool | None] = {}
+    for node in parts_first(expression, known):
+        known[id(node)] = _has_text(node, known)
+    return known[id(expression)]
+
+
+def _has_text(node: Expression, known: Mapping[int, bool | None]) -> bool | None:
+    """The same; ``known``: the answers for its parts, by their ids."""
+    match node:
+        case Literal():
+            return True
+        case LiteralSet(texts):
+            return bool(texts)
+        case ByteClass(ranges):
+            return bool(ranges)
+        case CharClass(ranges):
+            return encodable(ranges)
+        case Concatenation(parts):
+            found = {known[id(part)] for part in parts}
+            return False if False in found else None if None in found else True
+        case Alternation(parts):
+            found = {known[id(part)] for part in parts}
+            return True if True in found else None if None in found else False
+        case Repetition(part, minimum, _):
+            return minimum == 0 or known[id(part)]
+    return None

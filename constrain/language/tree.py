@@ -352,6 +352,11 @@ def each_node(*roots: Expression) -> Iterator[Expression]:
             stack += parts_of(node)
 
 
+def encodable(ranges: Ranges) -> bool:
+    """Returns whether UTF-8 encodes some member, that is, whether it is no surrogate."""
+    return any(low < 0xD800 or high > 0xDFFF for low, high in ranges)
+
+
 def nullable(expression: Expression) -> bool:
     """Returns whether the expression matches the empty text."""
     known: dict[int, bool] = {}

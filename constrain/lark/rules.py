@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from constrain.errors import LimitError
-from constrain.language.emptiness import followers
+from constrain.language.emptiness import followers, non_empty_part
 from constrain.language.grammar import EPSILON, Action, Capture, Condition, Edge, Rule, Terminal
 from constrain.language.merging import moved_rules
 from constrain.language.rule_automaton import END, START, RuleAutomaton
@@ -41,7 +41,7 @@ from constrain.lark.reading.syntax import (
     Text,
     place_of,
 )
-from constrain.lark.terminals import named_expressions, non_empty_part, terminal_expression
+from constrain.lark.terminals import named_expressions, terminal_expression
 from constrain.lark.token_options import with_limit, with_token_options
 
 if TYPE_CHECKING:
@@ -89,7 +89,6 @@ def language(syntax: Syntax, start: str, library: Library) -> Language:
     while building.waiting:
         emitter, index, name = building.waiting.pop()
         emitter.emit(index, name)
-    building.language.rules = [rule for rule in building.reserved if rule is not None]
     for emitter in building.emitters:
         emitter.check_stops()
     return building.language
@@ -104,7 +103,6 @@ class _Building:
 
     library: Library
     language: Language = field(default_factory=Language)
-    reserved: list[Rule | None] = field(default_factory=list)
     emitters: list[_Emitter] = field(default_factory=list)
     waiting: list[tuple[_Emitter, int, str]] = field(default_factory=list)
     named: dict[tuple[str, float | None], int] = field(default_factory=dict)
@@ -112,9 +110,9 @@ class _Building:
 
     def reserve(self, zone: int | None) -> int:
         """Reserves the number of a rule."""
-        self.reserved.append(None)
+        self.language.rules.append(Rule("", (), ()))
         self.language.zones.append(zone)
-        return len(self.reserved) - 1
+        return len(self.language.rules) - 1
 
     def zone(self, between: list[Gap]) -> int | None:
         """Returns the zone of some ignored text."""
@@ -126,15 +124,15 @@ class _Building:
 
     def add(self, grammar: Grammar, where: str, text: str, options: Options) -> int:
         """Adds the grammar of a JSON Schema, whose terminals get options of ``text``; returns its symbol."""
-        terminals, rules = len(self.language.terminals), len(self.reserved)
+        terminals, rules = len(self.language.terminals), len(self.language.rules)
         self.language.terminals.extend(
             with_token_options(replace(each, name=f"{each.name} {where}"), text, options) for each in grammar.terminals
         )
-        self.language.whole |= set(range(terminals, len(self.language.terminals)))
+        added = range(terminals, len(self.language.terminals))
+        self.language.whole.update(added)
         self.language.warnings |= {f"{warning} ({where})": None for warning in grammar.warnings}
-        for rule in moved_rules(grammar, terminals, rules):
-            self.reserve(None)
-            self.reserved[-1] = rule
+        for rule in moved_rules(grammar, added, rules):
+            self.language.rules[self.reserve(None)] = rule
         return ~rules
 
 
@@ -148,7 +146,7 @@ class _Emitter:
         self.syntax = syntax
         self.text = syntax.text
         self.building = building
-        self.reserved = building.reserved
+        self.rules = building.language.rules
         self.origin = origin
         self.options = options
         with errors_in(origin):
@@ -159,7 +157,7 @@ class _Emitter:
         building.language.no_forcing |= syntax.settings.no_forcing
         self.lexemes = Lexemes(syntax, self.named)
         self.bodies = Specializing(syntax)
-        self.rules: dict[str, int] = {}
+        self.numbers: dict[str, int] = {}
         self.leaves: dict[str, tuple[int | None, bool]] = {}
         self.embedded: dict[int, int] = {}
         self.stopped: dict[str, int] = {}
@@ -167,10 +165,10 @@ class _Emitter:
 
     def rule(self, name: str) -> int:
         """Returns the symbol of a rule."""
-        if name not in self.rules:
-            self.rules[name] = self.reserve()
-            self.building.waiting.append((self, self.rules[name], name))
-        return ~self.rules[name]
+        if name not in self.numbers:
+            self.numbers[name] = self.reserve()
+            self.building.waiting.append((self, self.numbers[name], name))
+        return ~self.numbers[name]
 
     def reserve(self) -> int:
         """Reserves the number of a rule."""
@@ -187,11 +185,11 @@ class _Emitter:
                 rule = Rule(name, edges, (1,), capture=capture)
             elif is_lexeme(definition) and part_of_several(body) is None:
                 definition = replace(definition, body=body)
-                self.reserved[index] = self.lexeme_rule(name, definition, self.lexemes.of(definition))
+                self.rules[index] = self.lexeme_rule(name, definition, self.lexemes.of(definition))
                 return
             else:
                 rule = replace(TextRule(self, name).rule(body), capture=capture)
-            self.reserved[index] = with_limit(rule, self.text, options)
+            self.rules[index] = with_limit(rule, self.text, options)
 
     def lexeme_rule(self, name: str, definition: Definition, lexeme: Lexeme) -> Rule:
         """Returns a rule that reads one lexeme, which has the name of the rule."""
@@ -217,12 +215,12 @@ class _Emitter:
             self.stopped[part.name] = self.reserve()
             definition = replace(definition, body=self.bodies.body(part.name))
             rule = self.lexeme_rule(part.name, definition, self.lexemes.with_stop(definition))
-            self.reserved[self.stopped[part.name]] = rule
+            self.rules[self.stopped[part.name]] = rule
         return ~self.stopped[part.name]
 
     def check_stops(self) -> None:
         """Raises GrammarError for a rule with ``stop`` that something else than its stop may follow."""
-        for name, index in self.rules.items():
+        for name, index in self.numbers.items():
             definition = self.bodies.definition(name)
             if not self.lexemes.has_stop(definition):
                 continue
@@ -305,7 +303,7 @@ class Symbols(Protocol):
     """The symbols of a grammar under construction, by the parts of its text; and its rules."""
 
     text: str
-    reserved: list[Rule | None]
+    rules: list[Rule]
 
     def rule(self, name: str) -> int:
         """Returns the symbol of a rule."""
@@ -431,7 +429,7 @@ class TextRule(RuleAutomaton):
         ]
         automaton.add(part, begin, START)
         slots = (minimum if maximum is None else maximum,)
-        self.emitter.reserved[index] = Rule(automaton.name, tuple(automaton.edges), (END,), slots)
+        self.emitter.rules[index] = Rule(automaton.name, tuple(automaton.edges), (END,), slots)
         return ~index
 
 

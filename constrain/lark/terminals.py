@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from constrain import kernel
 from constrain.language.tree import (
-    ANY_BYTE,
     ANY_CHAR,
     Alternation,
     Complement,
@@ -16,7 +15,6 @@ from constrain.language.tree import (
     Intersection,
     Repetition,
     inside,
-    nullable,
     parts_of,
 )
 from constrain.lark.common import LAZY, PATTERNS
@@ -39,7 +37,6 @@ from constrain.lark.reading.syntax import (
     place_of,
 )
 from constrain.regex.anchors import repetition, sequence, union
-from constrain.regex.emptiness import has_text_by_structure
 from constrain.regex.parsing.parser import parse_pattern
 from constrain.work import asked
 
@@ -50,7 +47,6 @@ MAX_TERMINAL_NESTING = 100
 """Levels of operators around operators, through all terminals of a Lark grammar; expressions are hashed, compared and
 translated recursively. Beyond: GrammarError."""
 
-_SOME_BYTES = Repetition(ANY_BYTE, 1, None)
 _ANY_TEXT = Repetition(ANY_CHAR, 0, None)
 
 
@@ -107,20 +103,6 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Expr
         case Special(name, at):
             raise error_at(syntax.text, at, f"{name} stands for a token, not a text, so it is allowed in rules only")
     raise error_at(syntax.text, place_of(node), f"{beginning(node)} is allowed in rules only")
-
-
-def non_empty_part(expression: Expression) -> tuple[Expression | None, bool]:
-    """Returns the nonempty texts, if there are any, and whether the empty text matches."""
-    is_nullable = nullable(expression)
-    match expression:
-        case Repetition(part, 0, maximum) if maximum != 0 and not nullable(part):
-            expression = Repetition(part, 1, maximum)
-        case _ if is_nullable:
-            expression = Intersection((expression, _SOME_BYTES))
-    has_text = has_text_by_structure(expression)
-    if has_text is None:
-        has_text = not asked(kernel.is_empty, expression)
-    return (expression if has_text else None), is_nullable
 
 
 def check_defined(syntax: Syntax, symbol: Symbol) -> None:

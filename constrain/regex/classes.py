@@ -59,8 +59,3 @@ def intersection(left: Ranges, right: Ranges) -> Ranges:
 def difference(left: Ranges, right: Ranges) -> Ranges:
     """Returns the code points in ``left`` only."""
     return intersection(left, complement(right))
-
-
-def encodable(ranges: Ranges) -> bool:
-    """Returns whether UTF-8 encodes some member, that is, whether it is no surrogate."""
-    return any(low < 0xD800 or high > 0xDFFF for low, high in ranges)

@@ -16,12 +16,11 @@ from constrain.errors import ConstrainError, GrammarError
 from constrain.language.digest import expression_digest
 from constrain.language.emptiness import productive_rules
 from constrain.language.grammar import EPSILON, VALUE_SET, Action, Condition, Edge, Grammar, Rule, Terminal
-from constrain.language.merging import moved_rules
+from constrain.language.merging import Merging, edges_of
 from constrain.language.schema_text import parse_schema
 from constrain.language.special import special_token
 from constrain.language.tree import Literal
 from constrain.lark.lexing.splitting import settle_lexing
-from constrain.lark.terminals import non_empty_part
 from constrain.structural.formats import (
     AnyText,
     Constant,
@@ -62,46 +61,30 @@ def tag_grammar(node: Format, names: Names, *, close_objects: bool) -> Grammar:
     return _Emitter(names, close_objects=close_objects).grammar(node)
 
 
-class _Emitter:
-    """The terminals and rules made so far; rule 0 is the tag."""
+class _Emitter(Merging):
+    """The grammar under construction; rule 0 is the tag."""
 
     def __init__(self, names: Names, *, close_objects: bool) -> None:
+        super().__init__()
         self.names = names
         self.close_objects = close_objects
         self.regular = RegularTexts(names)
-        self.terminals: list[Terminal] = []
-        self.rules: list[Rule] = [Rule("tag", (), ())]
-        self.numbers_by_double = True
-        self.strings_by_value = False
-        self.warnings: dict[str, None] = {}
-        self.split: dict[str, None] = {}
-        self.no_forcing = False
         self.of_schemas: set[int] = set()
         self.limits: list[str] = []
         self._merged: dict[object, int] = {}
-        self._symbols: dict[Text, tuple[int | None, bool]] = {}
         self._shared: dict[object, int] = {}
         self._digests: dict[int, bytes] = {}
         self._alive: list[Terminal] = []  # keeps alive the expressions that ``_digests`` knows by identity
 
     def grammar(self, node: Format) -> Grammar:
-        graph = Graph(self.regular.texts)
-        self.add(graph, node, START, END, ())
+        start, graph = self.reserve(), Graph(self.regular.texts)
+        self.read(graph, node, START, END, ())
         graph.join()
-        self.rules[0] = Rule("tag", tuple(self.edges(graph)), (END,))
+        self.rules[start] = Rule("tag", tuple(self.edges(graph)), (END,))
         if 0 not in productive_rules(self.rules):
             raise GrammarError("no text matches this structural tag: each way through it excludes itself", pointer="")
-        grammar = Grammar(
-            tuple(self.terminals),
-            tuple(self.rules),
-            numbers_by_double=self.numbers_by_double,
-            strings_by_value=self.strings_by_value,
-            warnings=tuple(self.warnings),
-            split=tuple(self.split),
-            no_forcing=self.no_forcing,
-        )
         try:
-            return settle_lexing(grammar, self.of_schemas, lossless_first=True)
+            return settle_lexing(self.merged(), self.of_schemas, lossless_first=True)
         except GrammarError as error:
             if error.pointer is None and self.limits:  # the message names the formats in the way
                 error.pointer = f"{self.limits[0]}/max_tokens"
@@ -111,25 +94,15 @@ class _Emitter:
         """Returns the edges of a finished graph."""
         found: list[Edge] = []
         for arrow in graph.arrows:
-            symbol, nullable = (arrow.label, False) if isinstance(arrow.label, int) else self.terminal(arrow.label)
-            if symbol is not None:
-                found.append(Edge(arrow.source, symbol, arrow.target))
-            if nullable:
-                found.append(Edge(arrow.source, EPSILON, arrow.target))
+            texts = (arrow.label, False) if isinstance(arrow.label, int) else self.symbol(arrow.label)
+            found += edges_of(arrow.source, texts, arrow.target)
         return found
 
-    def terminal(self, text: Text) -> tuple[int | None, bool]:
+    def symbol(self, text: Text) -> tuple[int | None, bool]:
         """Returns the symbol of a text, if it has nonempty ones; and whether it has the empty one."""
-        if text is NO_TEXT:
-            return None, True
-        if text not in self._symbols:
-            expression, nullable = non_empty_part(text.expression)
-            if expression is not None:
-                self.terminals.append(Terminal(text.label, expression, text.place, kind=text.kind))
-            self._symbols[text] = None if expression is None else len(self.terminals) - 1, nullable
-        return self._symbols[text]
+        return self.texts(text, text.expression, text.label, text.place, text.kind)
 
-    def add(self, graph: Graph, node: Format, source: int, target: int, ends: tuple[Mark, ...]) -> None:
+    def read(self, graph: Graph, node: Format, source: int, target: int, ends: tuple[Mark, ...]) -> None:
         """Adds the texts of a format from state to state. ``ends``: the marks that end the tag around it."""
         text = self.regular.of(node, ends)
         if text is not None:
@@ -152,9 +125,9 @@ class _Emitter:
             case InOrder(parts):
                 for part in parts[:-1]:
                     middle = graph.state()
-                    self.add(graph, part, source, middle, ends)
+                    self.read(graph, part, source, middle, ends)
                     source = middle
-                self.add(graph, parts[-1], source, target, ends)
+                self.read(graph, parts[-1], source, target, ends)
             case Repeated():
                 self.add_repeated(graph, node, source, target, ends)
             case Tag():
@@ -178,10 +151,7 @@ class _Emitter:
         key = text, node.max_tokens
         if key in self._merged:
             return self._merged[key]
-        symbol, nullable = self.terminal(text)
-        edges = [] if symbol is None else [Edge(START, symbol, END)]
-        if nullable:
-            edges.append(Edge(START, EPSILON, END))
+        edges = edges_of(START, self.symbol(text), END)
         self.limits.append(node.place)
         self.rules.append(Rule(f"any text ({node.place})", tuple(edges), (END,), max_tokens=node.max_tokens))
         self._merged[key] = ~(len(self.rules) - 1)
@@ -189,10 +159,7 @@ class _Emitter:
 
     def special(self, token: Special, place: str, name: str = "") -> int:
         """Returns the symbol of a special token, or of a set of tokens with a name for people."""
-        if token not in self._merged:
-            self.terminals.append(Terminal(name or token.name, special_token(token.name), place))
-            self._merged[token] = len(self.terminals) - 1
-        return self._merged[token]
+        return self.terminal(token, special_token(token.name), name or token.name, place)
 
     def add_choice(
         self, graph: Graph, parts: tuple[Format, ...], source: int, target: int, ends: tuple[Mark, ...]
@@ -202,7 +169,7 @@ class _Emitter:
         for part in parts:
             pieces = self.names.pieces(part.begin) if isinstance(part, Tag) else []
             if not isinstance(part, Tag) or len(pieces) != 1 or self.regular.of(part, ends) is not None:
-                self.add(graph, part, source, target, ends)
+                self.read(graph, part, source, target, ends)
                 continue
             (begin,) = pieces
             if isinstance(begin, Special):
@@ -238,7 +205,7 @@ class _Emitter:
     def add_rest(self, graph: Graph, node: Tag, inside: int, target: int) -> None:
         """Adds the content of a tag and its end."""
         behind = graph.state()
-        self.add(graph, node.content, inside, behind, node.ends)
+        self.read(graph, node.content, inside, behind, node.ends)
         of_elements = isinstance(node.content, Json) and bool(style_marks(node.content.style))
         for end in dict.fromkeys(node.ends):
             place = f"{node.place}/end"
@@ -251,10 +218,7 @@ class _Emitter:
 
     def line_break(self, place: str) -> int:
         """Returns the symbol of a line break, a lexeme of its own: elements end in such a lexeme, too."""
-        if b"\n" not in self._merged:
-            self.terminals.append(Terminal("line break", Literal(b"\n"), place))
-            self._merged[b"\n"] = len(self.terminals) - 1
-        return self._merged[b"\n"]
+        return self.terminal(b"\n", Literal(b"\n"), "line break", place)
 
     def add_triggered(self, graph: Graph, node: Triggered, source: int, target: int, ends: tuple[Mark, ...]) -> None:
         """Adds free text with triggers: a state in front of free text, to which the ways return."""
@@ -298,7 +262,7 @@ class _Emitter:
             graph.add(source, NO_TEXT, target)
         for copy in range(1, max(copies, 1)):
             behind, middle = graph.state(), graph.state()
-            self.add(graph, node.part, source, behind, ends)
+            self.read(graph, node.part, source, behind, ends)
             self.add_pieces(graph, separator, behind, middle, place)
             if copy >= node.minimum and node.maximum is not None:
                 graph.add(behind, NO_TEXT, target)
@@ -309,19 +273,17 @@ class _Emitter:
             again = graph.state()
             graph.add(source, NO_TEXT, again)
             self.add_pieces(graph, separator, behind, again, place)
-        self.add(graph, node.part, again, behind, ends)
+        self.read(graph, node.part, again, behind, ends)
         graph.add(behind, NO_TEXT, target)
 
     def counted(self, node: Repeated, ends: tuple[Mark, ...]) -> int:
         """Returns the symbol of a rule that counts how often it has read a format."""
         least, most = node.minimum, node.maximum
         name = f"repeat {least}, {'' if most is None else most} ({node.place})"
-        number = len(self.rules)
-        self.rules.append(Rule(name, (), ()))
-        graph = Graph(self.regular.texts)
+        number, graph = self.reserve(), Graph(self.regular.texts)
         begin, behind = graph.state(), graph.state()
         graph.kept |= {begin, behind}
-        self.add(graph, node.part, begin, behind, ends)
+        self.read(graph, node.part, begin, behind, ends)
         self.add_pieces(graph, self.names.pieces(node.separator), behind, START, f"{node.place}/separator")
         graph.join()
         again = () if most is None else (Condition(0, 0, most - 1),)
@@ -363,22 +325,10 @@ class _Emitter:
         except ConstrainError as error:
             line = "" if error.line is None else f"line {error.line}, column {error.column}: "
             raise type(error)(f"{line}{error.message}", pointer=f"{where}{error.pointer or ''}") from error
-        symbol = ~len(self.rules)
         remembered = _remembered(grammar) if whole else frozenset()
         known = [self.shared(each, where, whole=index in remembered) for index, each in enumerate(grammar.terminals)]
-        for rule in moved_rules(grammar, 0, len(self.rules)):
-            edges = (
-                edge if edge.symbol is EPSILON or edge.symbol < 0 else edge._replace(symbol=known[edge.symbol])
-                for edge in rule.edges
-            )
-            self.rules.append(replace(rule, edges=tuple(edges)))
-        self.warnings |= {f"{warning} (in {where})": None for warning in grammar.warnings}
-        self.split |= {f"{name} (in {where})": None for name in grammar.split}
-        self.no_forcing |= grammar.no_forcing
-        self.numbers_by_double &= grammar.numbers_by_double
-        self.strings_by_value |= grammar.strings_by_value
-        self._merged[key] = symbol
-        return symbol
+        self._merged[key] = self.add_rules(grammar, known, f" (in {where})", f" (in {where})")
+        return self._merged[key]
 
     def shared(self, terminal: Terminal, where: str, *, whole: bool) -> int:
         """Returns the symbol of a terminal of another grammar; equal ones of all schemas are one terminal."""

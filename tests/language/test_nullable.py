@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from constrain import kernel
+from constrain.language.emptiness import has_text_by_structure
 from constrain.language.tree import (
     ANY_JSON_CHAR,
     EMPTY_TEXT,
@@ -26,7 +27,6 @@ from constrain.language.tree import (
     Window,
     nullable,
 )
-from constrain.regex.emptiness import has_text_by_structure
 
 CHARACTERS = CharClass(((97, 98),), json=True)
 LEAVES = st.sampled_from(

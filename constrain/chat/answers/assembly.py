@@ -10,10 +10,9 @@ from constrain.chat.answers.structure import SpecialName, structure_parts
 from constrain.engine.compiling import compile as compile_grammar
 from constrain.errors import ConstrainError, GrammarError
 from constrain.language.digest import spell_source
-from constrain.language.grammar import EPSILON, Edge, Grammar, Kind, Rule, Terminal
-from constrain.language.merging import moved_rules
+from constrain.language.grammar import EPSILON, Edge, Grammar, Kind, Rule
+from constrain.language.merging import Merging, edges_of
 from constrain.language.tree import ANY_BYTES, Expression, Intersection, Literal
-from constrain.lark.terminals import non_empty_part
 from constrain.regex.anchors import sequence
 from constrain.regex.free_text import up_to, without
 from constrain.remembering import remembered
@@ -62,38 +61,22 @@ def may_begin_like(source: Source, text: bytes) -> bool:
         return not is_apart(text, made.beginnings(made.merge(source.grammar, "", "content")))
 
 
-class Assembly:
+class Assembly(Merging):
     """A grammar under construction; the form is rule 0. ``names``: special tokens that structure may contain."""
 
     def __init__(self, names: frozenset[str]) -> None:
+        super().__init__()
         self.names = names
-        self._terminals: list[Terminal] = []
-        self._rules: list[Rule] = [Rule("answer", (), ())]
+        self._form = self.reserve()
         self._edges: list[Edge] = []
         self._states = 2
-        self._symbols: dict[object, tuple[int | None, bool]] = {}
-        self._texts: dict[tuple[bytes, ...], Expression] = {}
-        self._alive: list[Expression] = []  # keeps alive the expressions that ``_symbols`` knows by identity
+        self._free: dict[tuple[bytes, ...], Expression] = {}
         self._self_delimiting = True
-        self._numbers_by_double = True
-        self._strings_by_value = False
-        self._warnings: dict[str, None] = {}
-        self._split: dict[str, None] = {}
-        self._no_forcing = False
 
     def grammar(self) -> Grammar:
         """Returns the finished grammar."""
-        self._rules[0] = Rule("answer", tuple(self._edges), (END,))
-        return Grammar(
-            tuple(self._terminals),
-            tuple(self._rules),
-            self_delimiting=self._self_delimiting,
-            numbers_by_double=self._numbers_by_double,
-            strings_by_value=self._strings_by_value,
-            warnings=tuple(self._warnings),
-            split=tuple(self._split),
-            no_forcing=self._no_forcing,
-        )
+        self.rules[self._form] = Rule("answer", tuple(self._edges), (END,))
+        return replace(self.merged(), self_delimiting=self._self_delimiting)
 
     def state(self) -> int:
         """Adds a state and returns it."""
@@ -106,18 +89,7 @@ class Assembly:
 
     def read(self, source: int, expression: Expression, target: int, name: str, kind: Kind = Kind.OTHER) -> None:
         """Adds an edge that reads an expression, and an empty edge if the expression matches the empty text."""
-        key = (expression if isinstance(expression, Literal) else id(expression)), kind
-        if key not in self._symbols:
-            self._alive.append(expression)
-            some, nullable = non_empty_part(expression)
-            if some is not None:
-                self._terminals.append(Terminal(name, some, kind=kind))
-            self._symbols[key] = None if some is None else len(self._terminals) - 1, nullable
-        symbol, nullable = self._symbols[key]
-        if symbol is not None:
-            self._edges.append(Edge(source, symbol, target))
-        if nullable:
-            self._edges.append(Edge(source, EPSILON, target))
+        self._edges += edges_of(source, self.texts((expression, kind), expression, name, kind=kind), target)
 
     def read_structure(self, source: int, text: str) -> int:
         """Adds edges that read a structure text; returns the state behind it."""
@@ -154,9 +126,9 @@ class Assembly:
 
     def without(self, marks: tuple[bytes, ...]) -> Expression:
         """Returns ``without(marks)``, as the same object for the same marks, so that one terminal serves all uses."""
-        if marks not in self._texts:
-            self._texts[marks] = without(marks)
-        return self._texts[marks]
+        if marks not in self._free:
+            self._free[marks] = without(marks)
+        return self._free[marks]
 
     def merge(self, make: Callable[[], Grammar], place: str, what: str) -> int:
         """Adds the rules of a grammar and returns the symbol of the first.
@@ -173,20 +145,9 @@ class Assembly:
             raise GrammarError(
                 f"{what} has %ignore, which would also apply to the text around it; read these terminals in rules"
             )
-        symbol = ~len(self._rules)
-        self._rules.extend(moved_rules(grammar, len(self._terminals), len(self._rules)))
-        self._terminals.extend(
-            replace(terminal, name=f"{terminal.name} of {what}", pointer=place + terminal.pointer)
-            for terminal in grammar.terminals
-        )
         # a proof tells nothing about text behind the grammar's own
         self._self_delimiting &= grammar.self_delimiting and not grammar.proved
-        self._numbers_by_double &= grammar.numbers_by_double
-        self._strings_by_value |= grammar.strings_by_value
-        self._split |= {f"{name} of {what}": None for name in grammar.split}
-        self._no_forcing |= grammar.no_forcing
-        self._warnings |= {f"{warning} (in {what})": None for warning in grammar.warnings}
-        return symbol
+        return self.add(grammar, f" of {what}", place, f" (in {what})")
 
     def beginnings(self, symbol: int) -> list[Expression]:
         """Returns expressions for the beginnings of a rule's texts; too many if an inner rule can be empty."""
@@ -194,7 +155,7 @@ class Assembly:
         rules = [~symbol]
         for rule in rules:
             onward: dict[int, list[Edge]] = {}
-            for edge in self._rules[rule].edges:
+            for edge in self.rules[rule].edges:
                 onward.setdefault(edge.source, []).append(edge)
             reached, waiting = {0}, [0]
             for state in waiting:
@@ -207,4 +168,4 @@ class Assembly:
                     if edge.target not in reached:
                         reached.add(edge.target)
                         waiting.append(edge.target)
-        return [self._terminals[index].expression for index in found]
+        return [self.terminals[index].expression for index in found]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 from constrain.errors import LimitError, PatternError, SchemaError, UnsupportedSchemaError
 from constrain.json_schema.spelling.canonical import read_content, spell_content
 from constrain.json_schema.spelling.languages import has_text, is_surely_empty, list_texts, matching
+from constrain.language.emptiness import has_text_by_structure
 from constrain.language.tree import (
     ANY_JSON_CHAR,
     Alternation,
@@ -21,7 +22,6 @@ from constrain.language.tree import (
     tree_bytes,
 )
 from constrain.quotes.texts import has_parts
-from constrain.regex.emptiness import has_text_by_structure
 from constrain.regex.parsing.parser import parse_pattern
 from constrain.remembering import remembered
 from constrain.work import spend

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from constrain import kernel
 from constrain.errors import LimitError
+from constrain.language.emptiness import non_empty_part
 from constrain.language.tree import (
     ANY_BYTES,
     ANY_CHAR,
@@ -36,7 +37,7 @@ from constrain.language.tree import (
 )
 from constrain.lark.reading.places import error_at, placed
 from constrain.lark.reading.syntax import Both, Definition, Not, Substring, Symbol
-from constrain.lark.terminals import non_empty_part, terminal_expression
+from constrain.lark.terminals import terminal_expression
 from constrain.regex.anchors import repetition, sequence, union
 from constrain.regex.classes import normalize
 from constrain.work import asked

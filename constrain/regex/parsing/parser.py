@@ -34,6 +34,7 @@ from constrain.language.tree import (
     LiteralSet,
     Ranges,
     Repetition,
+    encodable,
     nullable,
 )
 from constrain.regex import anchors, classes
@@ -161,7 +162,7 @@ def char_class(ranges: Ranges, *, json: bool) -> Expression:
     """Returns the class of these code points, one object for equal ranges; ``NOTHING`` if none can be encoded."""
     if ranges == classes.ANY:
         return ANY_JSON_CHAR if json else ANY_CHAR
-    return CharClass(ranges, json) if classes.encodable(ranges) else NOTHING
+    return CharClass(ranges, json) if encodable(ranges) else NOTHING
 
 
 def _may_read(item: _Item) -> bool:
