@@ -26,7 +26,7 @@ from constrain.notebooks import shorten
 from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from constrain.language.grammar import Grammar
     from constrain.language.source import Source
@@ -57,22 +57,23 @@ class Composition(Composed):
 
     def closed(self) -> Composition:
         """Returns the composition with closed objects in all its schemas."""
-        match self.node:
-            case InSequence(parts) | OneOf(parts):
-                return replace(self, node=replace(self.node, parts=tuple(map(_closed, parts))))
-            case Repeated(part, _, _, separator):
-                return replace(self, node=replace(self.node, part=_closed(part), separator=_closed(separator)))
-        return self
+        return self._changed(lambda part: part.closed())
 
     def bound(self, tokens: Tokens) -> Composition:
         """Returns the composition with all its parts for a vocabulary."""
+        return self._changed(lambda part: part.bound(tokens))
+
+    def _changed(self, change: Callable[[Source], Source]) -> Composition:
+        """Returns the composition with other parts; literals stay."""
+
+        def changed(part: Part) -> Part:
+            return part if isinstance(part, str) else change(part)
+
         match self.node:
             case InSequence(parts) | OneOf(parts):
-                return replace(self, node=replace(self.node, parts=tuple(_bound(part, tokens) for part in parts)))
+                return replace(self, node=replace(self.node, parts=tuple(map(changed, parts))))
             case Repeated(part, _, _, separator):
-                return replace(
-                    self, node=replace(self.node, part=_bound(part, tokens), separator=_bound(separator, tokens))
-                )
+                return replace(self, node=replace(self.node, part=changed(part), separator=changed(separator)))
         return self
 
     def render(self) -> str:
@@ -163,14 +164,6 @@ def text(*, until: str | None = None, max_length: int | None = None) -> Source:
 
 def _parts(name: str, given: tuple[object, ...]) -> tuple[Part, ...]:
     return tuple(as_part(part, f"part {index} of the {name}") for index, part in enumerate(given, start=1))
-
-
-def _closed(part: Part) -> Part:
-    return part if isinstance(part, str) else part.closed()
-
-
-def _bound(part: Part, tokens: Tokens) -> Part:
-    return part if isinstance(part, str) else part.bound(tokens)
 
 
 def _rendered(part: Part) -> str:

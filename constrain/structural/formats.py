@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from constrain.language.tree import Alternation, Concatenation, Expression, Inner, Repetition
+
 if TYPE_CHECKING:
     from constrain.language.source import Source
 
@@ -21,7 +23,7 @@ Mark = str | Token
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Expression):
     """Exactly one text, or one token. ``place``: JSON Pointer of the format, as in all formats."""
 
     value: Mark
@@ -29,7 +31,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Json:
+class Json(Expression):
     """The values of a JSON Schema.
 
     ``style``: notation; ``any_order``: members of objects may have any order; ``compact``: no white space inside JSON;
@@ -45,7 +47,7 @@ class Json:
 
 
 @dataclass(frozen=True, slots=True)
-class Language:
+class Language(Expression):
     """The texts of a regular expression or grammar."""
 
     source: Source
@@ -53,7 +55,7 @@ class Language:
 
 
 @dataclass(frozen=True, slots=True)
-class AnyText:
+class AnyText(Expression):
     """Free text that contains none of ``excludes``, of at most so many characters and tokens.
 
     ``of_tokens``: whether only a token that ends the tag around it is excluded too, and not a text.
@@ -67,93 +69,71 @@ class AnyText:
 
 
 @dataclass(frozen=True, slots=True)
-class OneToken:
+class OneToken(Expression):
     """One token, which may be a special one; not one of ``excludes``, and none that ends the tag around it."""
 
     excludes: tuple[Mark, ...]
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class InOrder:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class InOrder(Concatenation):
     """Formats one after the other."""
 
-    parts: tuple[Format, ...]
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OneOf(Alternation):
     """Any one of several formats."""
 
-    parts: tuple[Format, ...]
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class Repeated:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Repeated(Repetition):
     """A format ``minimum`` to ``maximum`` times (``None``: without limit), with a text between two of them."""
 
-    part: Format
-    minimum: int
-    maximum: int | None
     separator: str
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Tag(Inner):
     """A format between a mark and any one of several marks."""
 
     begin: Mark
-    content: Format
+    part: Expression
     ends: tuple[Mark, ...]
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class Trigger:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Trigger(Inner):
     """A mark that must be followed by any one of several formats."""
 
     mark: Mark
-    ways: tuple[Format, ...]
+    parts: tuple[Expression, ...]
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class Triggered:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Triggered(Inner):
     """Free text in which each trigger must be followed by a format of its rule.
 
     ``excludes``: marks that free text must not contain. ``loop``: whether free text goes on after such a format.
     ``of_tokens``: as in ``AnyText``.
     """
 
-    rules: tuple[Trigger, ...]
+    parts: tuple[Trigger, ...]
     excludes: tuple[Mark, ...]
     loop: bool
     of_tokens: bool
     place: str
 
 
-Format = Constant | Json | Language | AnyText | OneToken | InOrder | OneOf | Repeated | Tag | Triggered
-
-
-def inner(node: Format) -> tuple[Format, ...]:
-    """Returns the formats directly inside a format."""
-    match node:
-        case InOrder(parts) | OneOf(parts):
-            return parts
-        case Repeated(part):
-            return (part,)
-        case Tag(_, content):
-            return (content,)
-        case Triggered(rules):
-            return tuple(way for rule in rules for way in rule.ways)
-    return ()
-
-
-def marks(node: Format) -> tuple[Mark, ...]:
-    """Returns the marks of a format, without those of inner formats."""
+def marks(node: Expression) -> tuple[Mark, ...]:
+    """Returns the marks of a format, without those of formats inside it."""
     match node:
         case Constant(value):
             return (value,)

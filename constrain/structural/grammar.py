@@ -8,7 +8,7 @@ divided in several ways, every way counts.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from constrain import kernel
 from constrain.composition.texts import NO_TEXT, Text
@@ -19,7 +19,7 @@ from constrain.language.grammar import EPSILON, VALUE_SET, Action, Condition, Ed
 from constrain.language.merging import Merging, edges_of
 from constrain.language.schema_text import parse_schema
 from constrain.language.special import special_token
-from constrain.language.tree import Literal
+from constrain.language.tree import Literal, inside
 from constrain.lark.lexing.splitting import settle_lexing
 from constrain.structural.formats import (
     AnyText,
@@ -31,8 +31,8 @@ from constrain.structural.formats import (
     OneToken,
     Repeated,
     Tag,
+    Trigger,
     Triggered,
-    inner,
 )
 from constrain.structural.graph import END, START, Graph
 from constrain.structural.marks import Special
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from constrain.composition.texts import Text
-    from constrain.structural.formats import Format, Mark, Trigger
+    from constrain.language.tree import Expression
+    from constrain.structural.formats import Mark
     from constrain.structural.marks import Names, Piece
 
 MAX_COPIES = 64
@@ -52,7 +53,7 @@ MAX_COPIES = 64
 which takes memory in every state."""
 
 
-def tag_grammar(node: Format, names: Names, *, close_objects: bool) -> Grammar:
+def tag_grammar(node: Expression, names: Names, *, close_objects: bool) -> Grammar:
     """Returns the grammar of a structural tag.
 
     The pointer of a terminal begins with the place of its format. Raises GrammarError, LimitError and the errors of
@@ -76,7 +77,7 @@ class _Emitter(Merging):
         self._digests: dict[int, bytes] = {}
         self._alive: list[Terminal] = []  # keeps alive the expressions that ``_digests`` knows by identity
 
-    def grammar(self, node: Format) -> Grammar:
+    def grammar(self, node: Expression) -> Grammar:
         start, graph = self.reserve(), Graph(self.regular.texts)
         self.read(graph, node, START, END, ())
         graph.join()
@@ -102,7 +103,7 @@ class _Emitter(Merging):
         """Returns the symbol of a text, if it has nonempty ones; and whether it has the empty one."""
         return self.texts(text, text.expression, text.label, text.place, text.kind)
 
-    def read(self, graph: Graph, node: Format, source: int, target: int, ends: tuple[Mark, ...]) -> None:
+    def read(self, graph: Graph, node: Expression, source: int, target: int, ends: tuple[Mark, ...]) -> None:
         """Adds the texts of a format from state to state. ``ends``: the marks that end the tag around it."""
         text = self.regular.of(node, ends)
         if text is not None:
@@ -162,7 +163,7 @@ class _Emitter(Merging):
         return self.terminal(token, special_token(token.name), name or token.name, place)
 
     def add_choice(
-        self, graph: Graph, parts: tuple[Format, ...], source: int, target: int, ends: tuple[Mark, ...]
+        self, graph: Graph, parts: tuple[Any, ...], source: int, target: int, ends: tuple[Mark, ...]
     ) -> None:
         """Adds any one of several formats; begins of tags that are alike become a tree of their letters."""
         inside: dict[bytes, int] = {}
@@ -205,8 +206,8 @@ class _Emitter(Merging):
     def add_rest(self, graph: Graph, node: Tag, inside: int, target: int) -> None:
         """Adds the content of a tag and its end."""
         behind = graph.state()
-        self.read(graph, node.content, inside, behind, node.ends)
-        of_elements = isinstance(node.content, Json) and bool(style_marks(node.content.style))
+        self.read(graph, node.part, inside, behind, node.ends)
+        of_elements = isinstance(node.part, Json) and bool(style_marks(node.part.style))
         for end in dict.fromkeys(node.ends):
             place = f"{node.place}/end"
             if of_elements and isinstance(end, str) and end.startswith("\n"):
@@ -224,10 +225,10 @@ class _Emitter(Merging):
         """Adds free text with triggers: a state in front of free text, to which the ways return."""
         before = graph.state()
         graph.add(source, NO_TEXT, before)
-        triggers = self.names.texts_of(rule.mark for rule in node.rules)
+        triggers = self.names.texts_of(rule.mark for rule in node.parts)
         excluded = self.regular.excluded(node.excludes, ends, of_tokens=node.of_tokens)
         graph.add(before, self.regular.free((*triggers, *excluded), node.place), target)
-        for rule in node.rules:
+        for rule in node.parts:
             reached = graph.state()
             text, rest = self.up_to_trigger(rule, triggers, excluded)
             is_cut_off = asked(kernel.is_empty, text.expression) if excluded else False
@@ -237,7 +238,7 @@ class _Emitter(Merging):
             middle = graph.state()
             graph.add(before, text, middle)
             self.add_pieces(graph, rest, middle, reached, rule.place)
-            self.add_choice(graph, rule.ways, reached, before if node.loop else target, ends)
+            self.add_choice(graph, rule.parts, reached, before if node.loop else target, ends)
 
     def up_to_trigger(self, rule: Trigger, triggers: list[bytes], excluded: list[bytes]) -> tuple[Text, list[Piece]]:
         """Returns free text up to a trigger, with its first text, and the rest of the trigger."""
@@ -359,6 +360,6 @@ def _common(texts: list[bytes]) -> bytes:
     return first[: next((at for at, byte in enumerate(first) if last[at : at + 1] != bytes([byte])), len(first))]
 
 
-def _size(node: Format) -> int:
+def _size(node: Expression) -> int:
     """Returns the number of formats in a format."""
-    return 1 + sum(map(_size, inner(node)))
+    return sum(not isinstance(each, Trigger) for each in inside(node))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from constrain.errors import GrammarError
 from constrain.language.special import pieces
-from constrain.structural.formats import AnyText, Json, OneToken, Token, Triggered, inner, marks
+from constrain.language.tree import parts_of
+from constrain.structural.formats import AnyText, Json, OneToken, Token, Trigger, Triggered, marks
 from constrain.structural.styles import style_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from constrain.language.special import Tokens
-    from constrain.structural.formats import Format, Mark
+    from constrain.language.tree import Expression
+    from constrain.structural.formats import Mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +66,15 @@ class Names:
         return list(found)
 
 
-def names_in(node: Format, tokens: Tokens) -> Names:
+def names_in(node: Expression, tokens: Tokens) -> Names:
     """Returns what a vocabulary says about the tokens in a format. Raises GrammarError for a token that it lacks."""
     special: set[str] = set()
     texts: dict[str, bytes] = {}
     ids: dict[str, tuple[int, ...]] = {}
-    waiting = [node]
+    waiting: list[Any] = [node]
     for each in waiting:
-        waiting.extend(inner(each))
+        for part in parts_of(each):
+            waiting += parts_of(part) if isinstance(part, Trigger) else [part]
     some_token = any(isinstance(each, OneToken) for each in waiting)
     for each in waiting:
         excluded = each.excludes if isinstance(each, AnyText | OneToken | Triggered) else ()

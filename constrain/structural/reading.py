@@ -18,7 +18,6 @@ from constrain.regex.source import Regex
 from constrain.structural.formats import (
     AnyText,
     Constant,
-    Format,
     InOrder,
     Json,
     Language,
@@ -55,6 +54,8 @@ from constrain.suggestions import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from constrain.language.tree import Expression
+
 MAX_FORMAT_NESTING = 50
 """Levels of formats within formats in a structural tag. Beyond: LimitError."""
 
@@ -65,7 +66,7 @@ MAX_FORMATS = 5_000
 """Formats and triggers of a structural tag, inner ones included. Beyond: LimitError."""
 
 
-def read_tag(document: object) -> Format:
+def read_tag(document: object) -> Expression:
     """Returns the format of a whole structural tag. Raises GrammarError and LimitError with a JSON Pointer."""
     return _Reader().document(document)
 
@@ -76,7 +77,7 @@ class _Reader:
     def __init__(self) -> None:
         self._count = 0
 
-    def document(self, document: object) -> Format:
+    def document(self, document: object) -> Expression:
         members = read_members(document, "", "a structural tag")
         if members.get("type", "structural_tag") != "structural_tag":
             raise error_at("/type", f'type must be "structural_tag", not {shown(members["type"])}')
@@ -87,7 +88,7 @@ class _Reader:
             return self.first_form(members)
         raise error_at("", "a structural tag needs the member format (or, in its first form, structures and triggers)")
 
-    def first_form(self, members: Members) -> Format:
+    def first_form(self, members: Members) -> Expression:
         """Reads ``{"structures": [{"begin", "schema", "end"}], "triggers": [...]}``."""
         refuse_others(members, ("type", "structures", "triggers"), "", "a structural tag")
         tags = []
@@ -109,7 +110,7 @@ class _Reader:
             tags.append(Tag(read_text(tag, "begin", place), content, (read_text(tag, "end", place),), place))
         return self.triggered_tags(members, "", tags, "structures")
 
-    def format(self, given: object, place: str, level: int) -> Format:
+    def format(self, given: object, place: str, level: int) -> Expression:
         """Reads one format; ``level`` is 1 for the outermost one."""
         self.count(place)
         if level > MAX_FORMAT_NESTING:
@@ -132,13 +133,13 @@ class _Reader:
             message = f"a structural tag has more than {MAX_FORMATS} formats (MAX_FORMATS)"
             raise LimitError(f"{message}; use fewer, or write a grammar", pointer=place)
 
-    def constant(self, members: Members, place: str, _: int) -> Format:
+    def constant(self, members: Members, place: str, _: int) -> Expression:
         return Constant(read_text(members, "value", place), place)
 
-    def token(self, members: Members, place: str, _: int) -> Format:
+    def token(self, members: Members, place: str, _: int) -> Expression:
         return Constant(read_token(read_required(members, "token", place), f"{place}/token"), place)
 
-    def json(self, members: Members, place: str, _: int) -> Format:
+    def json(self, members: Members, place: str, _: int) -> Expression:
         where = f"{place}/json_schema"
         schema = read_schema(read_required(members, "json_schema", place), where)
         style = members.get("style", "qwen_xml" if members.get("type") == "qwen_xml_parameter" else "json")
@@ -155,54 +156,54 @@ class _Reader:
         compact = spaces is not None and spaces <= MAX_INDENTATION
         return Json(schema, style, any_order, compact, line_breaks=spaces != 0, place=place)
 
-    def grammar(self, members: Members, place: str, _: int) -> Format:
+    def grammar(self, members: Members, place: str, _: int) -> Expression:
         text = read_text(members, "grammar", place)
         return self.language(
             lambda: Gbnf(text, dialect="xgrammar") if has_rules(text) else Lark(text), f"{place}/grammar"
         )
 
-    def regex(self, members: Members, place: str, _: int) -> Format:
+    def regex(self, members: Members, place: str, _: int) -> Expression:
         pattern = read_text(members, "pattern", place)
         return self.language(lambda: Regex(pattern), f"{place}/pattern")
 
-    def language(self, make: Callable[[], Gbnf | Lark | Regex], place: str) -> Format:
+    def language(self, make: Callable[[], Gbnf | Lark | Regex], place: str) -> Expression:
         try:
             return Language(make(), place)
         except ConstrainError as error:
             error.pointer = place
             raise
 
-    def any_text(self, members: Members, place: str, _: int) -> Format:
+    def any_text(self, members: Members, place: str, _: int) -> Expression:
         most_chars, most_tokens = _limit(members, "max_chars", place), _limit(members, "max_tokens", place)
         return AnyText(read_texts(members, "excludes", place), most_chars, most_tokens, of_tokens=False, place=place)
 
-    def any_tokens(self, members: Members, place: str, _: int) -> Format:
+    def any_tokens(self, members: Members, place: str, _: int) -> Expression:
         most = _limit(members, "max_tokens", place)
         return AnyText(read_tokens(members, "exclude_tokens", place), None, most, of_tokens=True, place=place)
 
-    def exclude_token(self, members: Members, place: str, _: int) -> Format:
+    def exclude_token(self, members: Members, place: str, _: int) -> Expression:
         return OneToken(read_tokens(members, "exclude_tokens", place), place)
 
-    def sequence(self, members: Members, place: str, level: int) -> Format:
+    def sequence(self, members: Members, place: str, level: int) -> Expression:
         return InOrder(self.elements(members, place, level), place)
 
-    def one_of(self, members: Members, place: str, level: int) -> Format:
+    def one_of(self, members: Members, place: str, level: int) -> Expression:
         return OneOf(self.elements(members, place, level), place)
 
-    def elements(self, members: Members, place: str, level: int) -> tuple[Format, ...]:
+    def elements(self, members: Members, place: str, level: int) -> tuple[Expression, ...]:
         given = read_array(members, "elements", place)
         return tuple(self.format(each, f"{place}/elements/{index}", level + 1) for index, each in enumerate(given))
 
-    def optional(self, members: Members, place: str, level: int) -> Format:
+    def optional(self, members: Members, place: str, level: int) -> Expression:
         return self.repeated(members, place, level, 0, 1)
 
-    def star(self, members: Members, place: str, level: int) -> Format:
+    def star(self, members: Members, place: str, level: int) -> Expression:
         return self.repeated(members, place, level, 0, None)
 
-    def plus(self, members: Members, place: str, level: int) -> Format:
+    def plus(self, members: Members, place: str, level: int) -> Expression:
         return self.repeated(members, place, level, 1, None)
 
-    def repeat(self, members: Members, place: str, level: int) -> Format:
+    def repeat(self, members: Members, place: str, level: int) -> Expression:
         least, most = read_number(members, "min", place), None
         if read_required(members, "max", place) != -1:
             most = read_number(members, "max", place)
@@ -210,7 +211,7 @@ class _Reader:
                 raise error_at(f"{place}/max", f"max is {most}, which is less than min ({least})")
         return self.repeated(members, place, level, least, most)
 
-    def repeated(self, members: Members, place: str, level: int, least: int, most: int | None) -> Format:
+    def repeated(self, members: Members, place: str, level: int, least: int, most: int | None) -> Expression:
         part = self.format(read_required(members, "content", place), f"{place}/content", level + 1)
         return Repeated(part, least, most, "", place)
 
@@ -242,10 +243,10 @@ class _Reader:
             found.append(tag)
         return found
 
-    def triggered(self, members: Members, place: str, level: int) -> Format:
+    def triggered(self, members: Members, place: str, level: int) -> Expression:
         return self.triggered_tags(members, place, self.tags(members, place, level), "tags")
 
-    def triggered_tags(self, members: Members, place: str, tags: list[Tag], name: str) -> Format:
+    def triggered_tags(self, members: Members, place: str, tags: list[Tag], name: str) -> Expression:
         triggers = read_array(members, "triggers", place)
         texts = read_texts(members, "triggers", place)
         _refuse_inside(texts, [f"{place}/triggers/{index}" for index in range(len(triggers))], "trigger")
@@ -263,7 +264,7 @@ class _Reader:
             groups[fitting[0]].append(tag)
         return _triggered(members, place, tags, list(zip(texts, groups, strict=True)), of_tokens=False)
 
-    def token_triggered(self, members: Members, place: str, level: int) -> Format:
+    def token_triggered(self, members: Members, place: str, level: int) -> Expression:
         tags = self.tags(members, place, level)
         triggers = read_tokens(members, "trigger_tokens", place, least=1)
         for index, tag in enumerate(tags):
@@ -273,14 +274,14 @@ class _Reader:
         groups = [(trigger, [tag for tag in tags if tag.begin == trigger]) for trigger in triggers]
         return _triggered(members, place, tags, groups, of_tokens=True)
 
-    def separated(self, members: Members, place: str, level: int) -> Format:
+    def separated(self, members: Members, place: str, level: int) -> Expression:
         tags = self.tags(members, place, level)
         any_tag = OneOf(tuple(tags), place)
         least = int(read_boolean(members, "at_least_one", place))
         most = 1 if read_boolean(members, "stop_after_first", place) else None
         return Repeated(any_tag, least, most, read_text(members, "separator", place), place)
 
-    def dispatch(self, members: Members, place: str, level: int) -> Format:
+    def dispatch(self, members: Members, place: str, level: int) -> Expression:
         rules = self.rules(members, place, level, lambda given, where: read_of_text(given, where, may_be_empty=False))
         rules = _joined(rules)
         patterns = [rule.mark for rule in rules if isinstance(rule.mark, str)]
@@ -290,7 +291,7 @@ class _Reader:
             rules, excludes, read_boolean(members, "loop", place, default=True), of_tokens=False, place=place
         )
 
-    def token_dispatch(self, members: Members, place: str, level: int) -> Format:
+    def token_dispatch(self, members: Members, place: str, level: int) -> Expression:
         rules = _joined(self.rules(members, place, level, read_token))
         excludes = read_tokens(members, "exclude_tokens", place)
         return Triggered(
@@ -317,7 +318,7 @@ def _limit(members: Members, name: str, place: str) -> int | None:
 
 def _triggered(
     members: Members, place: str, tags: list[Tag], groups: Sequence[tuple[Mark, list[Tag]]], *, of_tokens: bool
-) -> Format:
+) -> Expression:
     """Returns free text with tags, by trigger; the triggers are part of the tags' begins."""
     name = "trigger_tokens" if of_tokens else "triggers"
     excludes: tuple[Mark, ...]
@@ -342,7 +343,7 @@ def _rest(begin: Mark, trigger: Mark) -> str:
     return begin[len(trigger) :] if isinstance(begin, str) and isinstance(trigger, str) else ""
 
 
-def _is_endless(node: Format) -> bool:
+def _is_endless(node: Expression) -> bool:
     """Returns whether a format may end in free text of which nothing is excluded."""
     match node:
         case AnyText(excludes, most_chars, most_tokens):
@@ -363,7 +364,7 @@ def _joined(rules: tuple[Trigger, ...]) -> tuple[Trigger, ...]:
     found: dict[Mark, Trigger] = {}
     for rule in rules:
         known = found.get(rule.mark)
-        found[rule.mark] = rule if known is None else replace(known, ways=known.ways + rule.ways)
+        found[rule.mark] = rule if known is None else replace(known, parts=known.parts + rule.parts)
     return tuple(found.values())
 
 
@@ -381,7 +382,7 @@ def _refuse_inside(texts: Sequence[str], places: list[str], what: str) -> None:
                 raise error_at(places[index], f"{message}; remove one of them")
 
 
-_KINDS: Mapping[str, tuple[tuple[str, ...], Callable[[_Reader, Members, str, int], Format]]] = {
+_KINDS: Mapping[str, tuple[tuple[str, ...], Callable[[_Reader, Members, str, int], Expression]]] = {
     "const_string": (("value",), _Reader.constant),
     "json_schema": (("json_schema", "style", "any_order", "max_whitespace_cnt", "excludes"), _Reader.json),
     "grammar": (("grammar",), _Reader.grammar),

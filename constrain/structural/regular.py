@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from constrain.language.tree import Expression
-    from constrain.structural.formats import Format, Mark
+    from constrain.structural.formats import Mark
     from constrain.structural.marks import Names
 
 
@@ -88,7 +88,7 @@ class RegularTexts:
         key, label = ("window", text, most), f"{text.label} ({most} characters)"
         return self.text(key, lambda: Window(text.expression, ANY_CHAR, 0, most), label, node.place, Kind.PROSE)
 
-    def of(self, node: Format, ends: tuple[Mark, ...]) -> Text | None:
+    def of(self, node: Expression, ends: tuple[Mark, ...]) -> Text | None:
         """Returns the texts of a format as one expression; None if it has schemas, grammars or limits in tokens."""
         match node:
             case Constant(value):

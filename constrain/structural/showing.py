@@ -22,10 +22,11 @@ from constrain.structural.formats import (
 )
 
 if TYPE_CHECKING:
-    from constrain.structural.formats import Format, Mark
+    from constrain.language.tree import Expression
+    from constrain.structural.formats import Mark
 
 
-def show(node: Format) -> str:
+def show(node: Expression) -> str:
     """Returns the short text of a format."""
     match node:
         case Constant(value):
@@ -51,12 +52,12 @@ def show(node: Format) -> str:
             return f"[{minimum} {times} times{between}: {show(part)}]"
         case Tag(begin, content, ends):
             return f"{_mark(begin)}{show(content)}{_mark(ends[0])}"
-        case Triggered(rules, excludes):
-            ways = [f"- {_mark(rule.mark)}{show(way)}" for rule in rules for way in rule.ways]
-            return "\n".join([f"[any text{_without(excludes)}, in which these may stand:", *ways, "]"])
+    assert isinstance(node, Triggered), node
+    ways = [f"- {_mark(rule.mark)}{show(way)}" for rule in node.parts for way in rule.parts]
+    return "\n".join([f"[any text{_without(node.excludes)}, in which these may stand:", *ways, "]"])
 
 
-def _item(part: Format) -> str:
+def _item(part: Expression) -> str:
     return f"- {show(part)}"
 
 

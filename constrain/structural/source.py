@@ -15,7 +15,7 @@ from constrain.language.source import Source
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
     from constrain.language.special import Tokens
-    from constrain.structural.formats import Format
+    from constrain.language.tree import Expression
 
 _INSTRUCTION = "Answer with a text of this form and nothing else; what is in brackets says what stands there"
 _DESCRIBED = "Answer with a text of this kind, and nothing else"
@@ -93,7 +93,7 @@ class StructuralTag(Source):
         """Returns the instruction that is added to the prompt."""
         return f"{_DESCRIBED if self.description else _INSTRUCTION}:\n{self.render()}"
 
-    def _format(self) -> Format:
+    def _format(self) -> Expression:
         from constrain.structural.reading import read_tag
 
         assert isinstance(self.tag, str)
