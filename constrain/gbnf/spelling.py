@@ -44,8 +44,8 @@ def _written(text: str, node: Expression) -> str:
         case Alternation(parts):
             return " | ".join(_written(text, part) for part in parts)
         case Repetition(part, minimum, maximum):
-            inside = _grouped(text, part)
-            return (f"({inside})" if " " in inside and inside[0] not in '("[' else inside) + _operator(minimum, maximum)
+            group = _grouped(text, part)
+            return (f"({group})" if " " in group and group[0] not in '("[' else group) + count_text(minimum, maximum)
     assert isinstance(node, Symbol), node
     return rule_of(node.name)
 
@@ -62,7 +62,8 @@ def _grouped(text: str, node: Expression) -> str:
     return f"({found})" if isinstance(node, Alternation) else found
 
 
-def _operator(minimum: int, maximum: int | None) -> str:
+def count_text(minimum: int, maximum: int | None) -> str:
+    """Returns an operator that counts, as GBNF, Lark and regular expressions have it."""
     if minimum == maximum:
         return f"{{{minimum}}}"
     return _OPERATORS.get((minimum, maximum)) or f"{{{minimum},{'' if maximum is None else maximum}}}"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from constrain.exporting.nodes import Choice, Name, Repeat, Sequence, Text, Token, repeat, sequence
 from constrain.exporting.notations.names import Names
-from constrain.exporting.notations.spelling import class_text, count_text, escaped, only_character
+from constrain.exporting.notations.spelling import class_text, escaped, only_character
+from constrain.gbnf.spelling import count_text
 from constrain.language.tree import CharClass, parts_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from constrain.exporting.nodes import EMPTY, And, Choice, Name, Not, Repeat, Sequence, Text, Token
 from constrain.exporting.notations.names import Names
-from constrain.exporting.notations.spelling import count_text, has_pattern, only_character, pattern
+from constrain.exporting.notations.spelling import has_pattern, only_character, pattern
+from constrain.gbnf.spelling import count_text
 from constrain.language.tree import CharClass
 
 if TYPE_CHECKING:

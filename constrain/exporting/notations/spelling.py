@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.exporting.nodes import Choice, Repeat, Sequence, Text
+from constrain.gbnf.spelling import count_text
 from constrain.language.tree import CharClass, inside
 from constrain.regex.classes import complement, normalize
 
@@ -55,16 +56,6 @@ def _ranges(ranges: Ranges, syntax: Mapping[str, str]) -> str:
 def only_character(ranges: Ranges) -> str | None:
     """Returns the character of a class that has one only."""
     return chr(ranges[0][0]) if len(ranges) == 1 and ranges[0][0] == ranges[0][1] else None
-
-
-def count_text(minimum: int, maximum: int | None) -> str:
-    """Returns an operator that counts."""
-    known = {(0, 1): "?", (0, None): "*", (1, None): "+"}.get((minimum, maximum))
-    if known is not None:
-        return known
-    if maximum == minimum:
-        return f"{{{minimum}}}"
-    return f"{{{minimum},{'' if maximum is None else maximum}}}"
 
 
 _IN_PATTERN = {character: f"\\{character}" for character in _SYNTAX}
