@@ -121,15 +121,15 @@ def depth(node: Expression, named: Mapping[str, int]) -> int:
 
 def _in_order(syntax: Syntax) -> list[str]:
     """Returns the names, each after the terminals inside it."""
-    uses: dict[str, set[str]] = {}
+    uses: dict[str, dict[str, None]] = {}
     for name, definition in syntax.terminals.items():
-        uses[name] = set()
+        uses[name] = {}
         if isinstance(definition, Definition):
             for symbol in inside(definition.body):
                 if isinstance(symbol, Symbol):
                     check_defined(syntax, symbol)
                     if symbol.is_terminal:
-                        uses[name].add(symbol.name)
+                        uses[name][symbol.name] = None
     try:
         return list(TopologicalSorter(uses).static_order())
     except CycleError as error:
