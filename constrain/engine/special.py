@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from constrain.engine.classes import Classes, complement, divide, joined, without
 from constrain.errors import ConstrainError, GrammarError, LimitError
+from constrain.language.emptiness import reached
 from constrain.language.grammar import EPSILON, Terminal
 from constrain.language.special import special_token, terminal_special, token_set
 from constrain.language.tree import Literal
@@ -198,18 +199,9 @@ def _refuse_before_the_end(grammar: Grammar, ends: Iterable[int]) -> None:
 def _states_before_lexemes(rule: Rule) -> set[int]:
     """Returns the states of a rule from which it can read something; rules inside count as lexemes."""
     before: dict[int, list[int]] = {}
-    waiting = []
     for edge in rule.edges:
         before.setdefault(edge.target, []).append(edge.source)
-        if edge.symbol is not EPSILON:
-            waiting.append(edge.source)
-    found = set(waiting)
-    while waiting:
-        for source in before.get(waiting.pop(), ()):
-            if source not in found:
-                found.add(source)
-                waiting.append(source)
-    return found
+    return reached(before, [edge.source for edge in rule.edges if edge.symbol is not EPSILON])
 
 
 def _followed_rules(rules: tuple[Rule, ...], reads: list[set[int]]) -> set[int]:
@@ -222,9 +214,4 @@ def _followed_rules(rules: tuple[Rule, ...], reads: list[set[int]]) -> set[int]:
                 inside[index].add(~edge.symbol)
                 if edge.target in reads[index]:
                     found.add(~edge.symbol)
-    waiting = list(found)
-    while waiting:
-        for other in inside[waiting.pop()] - found:
-            found.add(other)
-            waiting.append(other)
-    return found
+    return reached(inside, found)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.exporting.nodes import Name, Token, repeat
+from constrain.language.emptiness import reached
 from constrain.language.grammar import EPSILON
 from constrain.language.special import terminal_special
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from constrain.language.grammar import Action, Condition, Grammar, Rule
     from constrain.language.tree import Expression
-
-_State = TypeVar("_State")
 
 
 class Arc(NamedTuple):
@@ -68,17 +65,6 @@ class Automaton:
         useful = begun & ending
         self.arcs = [arc for arc in self.arcs if arc.source in useful and arc.target in useful]
         self.accepting &= useful
-
-
-def reached(onward: Mapping[_State, set[_State]], starts: Iterable[_State]) -> set[_State]:
-    """Returns all states that edges lead to from some states, these included."""
-    found = set(starts)
-    waiting = list(found)
-    while waiting:
-        new = onward.get(waiting.pop(), set()) - found
-        found |= new
-        waiting += new
-    return found
 
 
 def rule_automaton(rule: Rule, grammar: Grammar) -> Automaton:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.exporting.arcs import Arc, Automaton, counted, reached
+from constrain.exporting.arcs import Arc, Automaton, counted
 from constrain.exporting.nodes import Name
+from constrain.language.emptiness import reached
 from constrain.language.grammar import Action
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
-from constrain.exporting.arcs import Arc, Automaton, reached
+from constrain.exporting.arcs import Arc, Automaton
 from constrain.exporting.nodes import Name, names_in
+from constrain.language.emptiness import reached
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
-from constrain.exporting.arcs import reached
 from constrain.exporting.nodes import EMPTY, choice, depth, repeat, sequence, size
+from constrain.language.emptiness import reached
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from constrain import kernel
 from constrain.language.grammar import EPSILON
@@ -24,9 +24,11 @@ from constrain.language.tree import (
 from constrain.work import asked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from constrain.language.grammar import Rule
+
+_State = TypeVar("_State")
 
 _SOME_BYTES = Repetition(ANY_BYTE, 1, None)
 
@@ -63,13 +65,18 @@ def _can_end(rule: Rule, found: set[int], reads: Callable[[int], bool]) -> bool:
     for edge in rule.edges:
         if edge.symbol is EPSILON or (reads(edge.symbol) if edge.symbol >= 0 else ~edge.symbol in found):
             onward.setdefault(edge.source, []).append(edge.target)
-    reached, waiting = {0}, [0]
+    return not reached(onward, {0}).isdisjoint(rule.accepting)
+
+
+def reached(onward: Mapping[_State, Iterable[_State]], starts: Iterable[_State]) -> set[_State]:
+    """Returns all states that edges lead to from some states, these included."""
+    found = set(starts)
+    waiting = list(found)
     while waiting:
-        for target in onward.get(waiting.pop(), ()):
-            if target not in reached:
-                reached.add(target)
-                waiting.append(target)
-    return not reached.isdisjoint(rule.accepting)
+        new = [state for state in onward.get(waiting.pop(), ()) if state not in found]
+        found.update(new)
+        waiting += new
+    return found
 
 
 def followers(rules: Sequence[Rule], index: int) -> set[int]:

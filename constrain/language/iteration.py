@@ -22,6 +22,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from constrain.language.emptiness import reached
 from constrain.language.grammar import EPSILON, Edge
 from constrain.work import spend
 
@@ -244,13 +245,7 @@ def _reached(states: Iterable[Hashable], arcs: Iterable[_Arc]) -> set[Hashable]:
     onward: dict[Hashable, list[Hashable]] = {}
     for source, _, target in arcs:
         onward.setdefault(source, []).append(target)
-    reached = set(states)
-    waiting = list(reached)
-    while waiting:
-        new = [target for target in onward.get(waiting.pop(), ()) if target not in reached]
-        reached.update(new)
-        waiting += new
-    return reached
+    return reached(onward, states)
 
 
 def _useful(arcs: list[_Arc]) -> list[_Arc]:

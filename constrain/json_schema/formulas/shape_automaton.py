@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import LimitError
+from constrain.language.emptiness import reached
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,37 +69,24 @@ class ShapeAutomaton:
     def live(self) -> set[int]:
         """Returns the states from which goals that admit a value lead to the end of the value."""
         before: dict[int, list[int]] = {}
-        for source, target in (*self.skips, *self.go_on):
+        for source, target in self._steps():
             before.setdefault(target, []).append(source)
-        for read in self.reads:
-            if read.goal.productive:
-                before.setdefault(read.target, []).append(read.source)
-        found = set(self.closing)
-        stack = list(found)
-        while stack:
-            for source in before.get(stack.pop(), ()):
-                if source not in found:
-                    found.add(source)
-                    stack.append(source)
-        return found
+        return reached(before, self.closing)
 
     def useful(self) -> set[int]:
         """Returns the states on the way of some value."""
         live = self.live()
         after: dict[int, list[int]] = {}
-        for source, target in (*self.skips, *self.go_on):
-            after.setdefault(source, []).append(target)
-        for read in self.reads:
-            if read.goal.productive:
-                after.setdefault(read.source, []).append(read.target)
-        found = {OPENED} & live
-        stack = list(found)
-        while stack:
-            for target in after.get(stack.pop(), ()):
-                if target in live and target not in found:
-                    found.add(target)
-                    stack.append(target)
-        return found
+        for source, target in self._steps():
+            if target in live:
+                after.setdefault(source, []).append(target)
+        return reached(after, {OPENED} & live)
+
+    def _steps(self) -> Iterator[tuple[int, int]]:
+        """Yields the pairs of states between which nothing is read, or a goal that admits a value."""
+        yield from self.skips
+        yield from self.go_on
+        yield from ((read.source, read.target) for read in self.reads if read.goal.productive)
 
     def is_productive(self) -> bool:
         """Returns whether a value is known."""
