@@ -9,21 +9,9 @@ from constrain.language.emptiness import non_empty_part
 from constrain.language.grammar import EPSILON, Edge, Grammar, Kind, Rule, Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Sequence
 
     from constrain.language.tree import Expression
-
-
-def moved_rules(grammar: Grammar, terminals: Sequence[int], rules: int) -> Iterator[Rule]:
-    """Yields the rules of a grammar with new symbols for its terminals, and after so many other rules."""
-
-    def moved(edge: Edge) -> Edge:
-        if edge.symbol is EPSILON:
-            return edge
-        return edge._replace(symbol=terminals[edge.symbol] if edge.symbol >= 0 else edge.symbol - rules)
-
-    for rule in grammar.rules:
-        yield replace(rule, edges=tuple(map(moved, rule.edges)))
 
 
 class Merging:
@@ -39,9 +27,9 @@ class Merging:
         self.no_forcing = False
         self._texts: dict[Hashable, tuple[int | None, bool]] = {}
 
-    def reserve(self, name: str = "") -> int:
+    def reserve(self) -> int:
         """Adds a rule that is to be replaced; returns its number."""
-        self.rules.append(Rule(name, (), ()))
+        self.rules.append(Rule("", (), ()))
         return len(self.rules) - 1
 
     def texts(
@@ -79,7 +67,13 @@ class Merging:
     def add_rules(self, grammar: Grammar, terminals: Sequence[int], named: str, note: str) -> int:
         """Adds the rules of a grammar whose terminals have these symbols; returns the symbol of the first."""
         first = len(self.rules)
-        self.rules += moved_rules(grammar, terminals, first)
+
+        def moved(edge: Edge) -> Edge:
+            if edge.symbol is EPSILON:
+                return edge
+            return edge._replace(symbol=terminals[edge.symbol] if edge.symbol >= 0 else edge.symbol - first)
+
+        self.rules += [replace(rule, edges=tuple(map(moved, rule.edges))) for rule in grammar.rules]
         self.warnings |= {warning + note: None for warning in grammar.warnings}
         self.split |= {name + named: None for name in grammar.split}
         self.no_forcing |= grammar.no_forcing

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from constrain.errors import LimitError
 from constrain.language.emptiness import followers, non_empty_part
 from constrain.language.grammar import EPSILON, Action, Capture, Condition, Edge, Rule, Terminal
-from constrain.language.merging import moved_rules
+from constrain.language.merging import Merging, edges_of
 from constrain.language.rule_automaton import END, START, RuleAutomaton
 from constrain.language.special import special_token
 from constrain.language.tree import Concatenation, Expression, Repetition, parts_of
@@ -59,22 +59,18 @@ MAX_LEAST_COUNT = 200_000
 LimitError with the place of the part."""
 
 
-@dataclass
-class Language:
+class Language(Merging):
     """The terminals and rules made so far; the start is the first rule.
 
     ``ignored``: ignored text, in zones; ``zones``: the zone of each rule, ``None`` where nothing is ignored, as in JSON
-    Schemas. ``whole``: terminals of JSON Schemas. ``warnings``: warnings of JSON Schemas. ``no_forcing``: whether a
-    grammar text has this option.
+    Schemas. ``whole``: terminals of JSON Schemas.
     """
 
-    terminals: list[Terminal] = field(default_factory=list)
-    rules: list[Rule] = field(default_factory=list)
-    ignored: list[list[Gap]] = field(default_factory=list)
-    zones: list[int | None] = field(default_factory=list)
-    whole: set[int] = field(default_factory=set)
-    warnings: dict[str, None] = field(default_factory=dict)
-    no_forcing: bool = False
+    def __init__(self) -> None:
+        super().__init__()
+        self.ignored: list[list[Gap]] = []
+        self.zones: list[int | None] = []
+        self.whole: set[int] = set()
 
 
 def language(syntax: Syntax, start: str, library: Library) -> Language:
@@ -110,9 +106,8 @@ class _Building:
 
     def reserve(self, zone: int | None) -> int:
         """Reserves the number of a rule."""
-        self.language.rules.append(Rule("", (), ()))
         self.language.zones.append(zone)
-        return len(self.language.rules) - 1
+        return self.language.reserve()
 
     def zone(self, between: list[Gap]) -> int | None:
         """Returns the zone of some ignored text."""
@@ -124,16 +119,14 @@ class _Building:
 
     def add(self, grammar: Grammar, where: str, text: str, options: Options) -> int:
         """Adds the grammar of a JSON Schema, whose terminals get options of ``text``; returns its symbol."""
-        terminals, rules = len(self.language.terminals), len(self.language.rules)
+        first = len(self.language.terminals)
         self.language.terminals.extend(
             with_token_options(replace(each, name=f"{each.name} {where}"), text, options) for each in grammar.terminals
         )
-        added = range(terminals, len(self.language.terminals))
+        added = range(first, len(self.language.terminals))
         self.language.whole.update(added)
-        self.language.warnings |= {f"{warning} ({where})": None for warning in grammar.warnings}
-        for rule in moved_rules(grammar, added, rules):
-            self.language.rules[self.reserve(None)] = rule
-        return ~rules
+        self.language.zones += [None] * len(grammar.rules)
+        return self.language.add_rules(grammar, added, "", f" ({where})")
 
 
 class _Emitter:
@@ -194,11 +187,11 @@ class _Emitter:
     def lexeme_rule(self, name: str, definition: Definition, lexeme: Lexeme) -> Rule:
         """Returns a rule that reads one lexeme, which has the name of the rule."""
         expression, nullable = non_empty_part(lexeme.expression)
-        edges = [Edge(0, EPSILON, 1)] if nullable else []
+        symbol = None
         if expression is not None:
             symbol = self._terminal(name, definition.at, expression, definition.options, lazy=lexeme.lazy)
-            edges.append(Edge(0, symbol, 1))
-        return Rule(name, tuple(edges), (1,), capture=lexeme.capture)
+        edges = edges_of(START, (symbol, nullable), END)[::-1]
+        return Rule(name, tuple(edges), (END,), capture=lexeme.capture)
 
     def stopped_by(self, part: Expression, follower: Expression) -> int | None:
         """Returns the symbol of a rule with ``stop`` and its stop after it; ``None`` if the parts are not these two."""
@@ -345,11 +338,7 @@ class TextRule(RuleAutomaton):
             case Symbol(name, is_terminal=False):
                 self.edges.append(Edge(source, self.emitter.rule(name), target))
             case Symbol() | Quoted() | Range() | Substring():
-                symbol, nullable = self.emitter.leaf(node)
-                if symbol is not None:
-                    self.edges.append(Edge(source, symbol, target))
-                if nullable:
-                    self.edges.append(Edge(source, EPSILON, target))
+                self.edges += edges_of(source, self.emitter.leaf(node), target)
             case Special():
                 self.edges.append(Edge(source, self.emitter.special(node), target))
             case _ if isinstance(node, OtherGrammar):
