@@ -30,8 +30,8 @@ _WITHOUT_FOLDERS = frozenset(("s3", "gcs", "abfs"))
 _WITHOUT_MOVES = frozenset(("abfs",))
 """Stores that do not move files for all accounts. A file there appears when it is closed, be it too early."""
 
-_MAX_S3_COPY_BYTES = 5 << 30
-"""Bytes of a file that S3 copies. Beyond: the file is read and written again."""
+_S3_COPY_BYTES = 5 << 30
+"""Bytes of the largest file that S3 copies; a larger one is read and written again."""
 
 _COPIED_AT_ONCE = 16 << 20
 """Bytes that are read and written again at once."""
@@ -269,7 +269,7 @@ def _write_stored(file: StoredFile) -> Iterator[BinaryIO]:
 def _move(source: StoredFile, target: StoredFile, size: int) -> None:
     """Moves a file. One that the store cannot copy is written again; broken off, the target is missing."""
     store = source.store
-    if store.type_name != "s3" or size <= _MAX_S3_COPY_BYTES:
+    if store.type_name != "s3" or size <= _S3_COPY_BYTES:
         store.move(source.path, target.path)
         return
     stream = store.open_output_stream(target.path)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from constrain.llama.decoding.chosen import MAX_COMPARED_TOKENS, likeliest
+from constrain.llama.decoding.chosen import COMPARED_TOKENS, likeliest
 from constrain.notebooks import one_line
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 _LEAST_TOLD_APART = 0.9
 """Probability that the values found must have together; otherwise the part has no alternatives."""
 
-MAX_CONFIDENCE_QUESTIONS = 32
-"""Times that the model is asked, for one answer, what would follow a token that alternatives share. Beyond: such tokens
-count towards no alternative."""
+ALL_QUESTIONS = 32
+"""The most times that the model is asked, for one answer, what would follow a token that alternatives share. Further
+such tokens count towards no alternative."""
 
 _QUESTIONS = 8
 """The most such questions about one part."""
@@ -47,9 +47,6 @@ _MOST_OPEN = 8
 _MOST_OPEN_OF_NUMBERS = 2
 """Tokens worth asking about; with more of them, a part probably has countless values. Each digit of a number may be
 followed by others, so fewer are asked about."""
-
-_MOST_LOOKED_AT = 4096
-"""Allowed tokens that are looked at to find out whether a number may go on. Beyond: it may."""
 
 _CONTEXT = 16
 """Tokens of the answer in front of a choice that tell how the text behind it is tokenized; more than are needed."""
@@ -144,7 +141,7 @@ class Replay:
         if matcher.accept_many(before) < len(before):
             return []
         allowed = self._allowed(matcher)
-        if not 0 < len(allowed) <= MAX_COMPARED_TOKENS:
+        if not 0 < len(allowed) <= COMPARED_TOKENS:
             return []
         likely, _ = likeliest(allowed, logits[allowed])
         return self._leads(matcher, index, likely, asked)
@@ -190,7 +187,7 @@ class Replay:
         if matcher.is_finished:
             return False
         allowed = self._allowed(matcher)
-        if len(allowed) > _MOST_LOOKED_AT:
+        if len(allowed) > COMPARED_TOKENS:
             return True
         return any(self.token_bytes(int(token))[:1] in _NUMBER_STARTS for token in allowed)
 

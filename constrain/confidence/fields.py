@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from constrain.confidence.alternatives import MAX_CONFIDENCE_QUESTIONS, Scalar, find_alternatives, questions
+from constrain.confidence.alternatives import ALL_QUESTIONS, Scalar, find_alternatives, questions
 from constrain.notebooks import cut
 from constrain.partial.scanner import Scanner
 from constrain.types.answer_text import read_answer
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from constrain.llama.decoding.chosen import Choice
     from constrain.partial.scanner import Path
 
-MAX_CONFIDENT_FIELDS = 10_000
-"""Parts of one answer that ``Completion.fields`` lists. Beyond: it lists only the answer as a whole."""
+_LISTED_FIELDS = 10_000
+"""Parts of one answer that ``Completion.fields`` lists; of an answer with more, it lists only the whole."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -120,7 +120,7 @@ class Confidence:
         self._chosen = set(self._indexes)
         self._replay = replay
         located = [(part, path, span) for part in parts for path, span in _spans(part)]
-        if len(located) > MAX_CONFIDENT_FIELDS:
+        if len(located) > _LISTED_FIELDS:
             located = [(part, (), _Span(0, len(part.text))) for part in parts]
         placed = {id(part): _byte_positions(part) for part in parts}
         self._placed = [self._place(part, path, span, placed[id(part)]) for part, path, span in located]
@@ -131,7 +131,7 @@ class Confidence:
         """Asks the model about tokens that several alternatives share: see ``alternatives.questions``."""
         if self._replay is None:
             return
-        left = MAX_CONFIDENCE_QUESTIONS
+        left = ALL_QUESTIONS
         for each in reversed(self._placed):  # what a question replaces is not needed for the next one
             if each.is_scalar:
                 left -= yield from questions(self._scalar(each), self._leads, self._replay, left)

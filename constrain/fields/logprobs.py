@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from constrain.fields.values import FieldError, boolean, integer
-from constrain.generation.options import MAX_TOP_LOGPROBS, WITH_PROMPT
+from constrain.generation.options import TOP_LOGPROBS, WITH_PROMPT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ def read_logprobs(body: Mapping[str, Any]) -> ChatOptions:
 
 def read_top_logprobs(body: Mapping[str, Any]) -> int | None:
     """Reads ``top_logprobs``: the number of likeliest tokens to return per position. Raises ``FieldError``."""
-    return integer(body, "top_logprobs", 0, MAX_TOP_LOGPROBS)
+    return integer(body, "top_logprobs", *TOP_LOGPROBS)
 
 
 def logprobs_options(top: int) -> ChatOptions:

@@ -26,9 +26,6 @@ MAX_TOKEN_LIMIT = 2**31 - 1
 MAX_TOKEN_ID = 2**31 - 1
 """The greatest token id that a field may have; which ids a model has is checked when the request meets it."""
 
-MAX_STOP_CHARACTERS = 16_384
-"""Characters of all texts of ``stop`` or ``stop_sequences`` together. Beyond: status 400."""
-
 _IN_MEMORY = ("in_memory", "in-memory")
 """Values of ``prompt_cache_retention`` for prompts that are not to be written to disk: OpenAI has used both."""
 
@@ -101,9 +98,9 @@ def read_stop(body: Mapping[str, Any], name: str, most: int | None) -> list[str]
             raise FieldError(
                 f"Invalid '{name}': an empty string would end every answer at once.", param=name, code="invalid_value"
             )
-    if sum(map(len, stops)) > MAX_STOP_CHARACTERS:
+    if sum(map(len, stops)) > 16_384:
         raise FieldError(
-            f"Invalid '{name}': the texts have more than {MAX_STOP_CHARACTERS} characters together. Send shorter ones.",
+            f"Invalid '{name}': the texts have more than 16384 characters together. Send shorter ones.",
             param=name,
             code="string_above_max_length",
         )

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MAX_OPTIONS = 1_000
-"""Options of one question. Beyond: ValueError."""
-
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
@@ -109,8 +106,8 @@ def _check_options(options: Any) -> list[str]:
             option.encode()
         except UnicodeEncodeError as error:
             raise ValueError(f"options[{index}] has a lone surrogate, which cannot be encoded") from error
-    if not 1 <= len(options) <= MAX_OPTIONS:
-        raise ValueError(f"there are {len(options)} options; there must be 1 to {MAX_OPTIONS} (MAX_OPTIONS)")
+    if not 1 <= len(options) <= 1_000:
+        raise ValueError(f"there are {len(options)} options; there must be 1 to 1000")
     if len(set(options)) < len(options):
         twice = next(option for option in options if options.count(option) > 1)
         raise ValueError(f"the option {twice!r:.80} occurs twice")

@@ -31,8 +31,8 @@ MAX_NUMBER_TOKENS = 64
 A token has at least one digit. A 64-bit float needs at most 17 significant digits, a 128-bit integer 39.
 """
 
-MAX_TOP_LOGPROBS = 20
-"""Most likely tokens that a request may ask for at each position, as at OpenAI. Beyond: ValueError, or status 400."""
+TOP_LOGPROBS = (0, 20)
+"""Least and greatest ``top_logprobs``, as at OpenAI."""
 
 
 WHOLE_PROMPT = "whole"
@@ -474,8 +474,8 @@ class AnswerSettings:
                 )
         if self.prefix and self.draft:
             raise PrefixError("prefix and draft exclude each other: a prefix is the beginning of the answer itself")
-        if not 0 <= self.top_logprobs <= MAX_TOP_LOGPROBS:
-            raise ValueError(f"top_logprobs is {self.top_logprobs}; it must be 0 to {MAX_TOP_LOGPROBS}")
+        if not TOP_LOGPROBS[0] <= self.top_logprobs <= TOP_LOGPROBS[1]:
+            raise ValueError(f"top_logprobs is {self.top_logprobs}; it must be {TOP_LOGPROBS[0]} to {TOP_LOGPROBS[1]}")
         if self.top_logprobs and not self.logprobs:
             raise ValueError("top_logprobs needs logprobs=True")
         _require_flag("cache_prompt", self.cache_prompt, WHOLE_PROMPT)

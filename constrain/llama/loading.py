@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _DEFAULT_CONTEXT = 4096
 """Tokens of context if the caller gives no number: enough for most prompts, and small in memory."""
 
-MAX_CONTEXT = 1 << 24
-"""Tokens of the largest context. Beyond: ValueError.
+CONTEXT_SIZES = (0, 1 << 24)
+"""Least and greatest ``n_ctx`` in tokens; 0 is the size of the model's own context.
 
 For each token, llama.cpp writes some 50 bytes of main memory (800 MiB at this size) before it checks whether keys and
 values fit; and it counts tokens in 32 bits. No model was trained for contexts of this size.
@@ -112,8 +112,8 @@ def context_size(metadata: Metadata, n_ctx: int | None) -> int:
     trained = metadata.integer(f"{metadata.text('general.architecture')}.context_length") or _DEFAULT_CONTEXT
     if n_ctx is None:
         return min(trained, _DEFAULT_CONTEXT)
-    if not 0 <= n_ctx <= MAX_CONTEXT:
-        raise ValueError(f"n_ctx is {n_ctx}; it must be between 0 (the model's own) and {MAX_CONTEXT}")
+    if not CONTEXT_SIZES[0] <= n_ctx <= CONTEXT_SIZES[1]:
+        raise ValueError(f"n_ctx is {n_ctx}; it must be between 0 (the model's own) and {CONTEXT_SIZES[1]}")
     return n_ctx or trained
 
 

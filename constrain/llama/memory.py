@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from constrain.errors import ModelError
 from constrain.llama.contexts.slots import STORED_STATES_SHARE
 from constrain.llama.loading import context_size
-from constrain.llama.prompt_cache.prompts import MAX_WAITING_STATES
+from constrain.llama.prompt_cache.prompts import WAITING_STATES
 from constrain.vocabulary.gguf.files import model_files
 from constrain.vocabulary.gguf.metadata import read_metadata
 
@@ -32,7 +32,7 @@ def memory_needed(path: Path, n_ctx: int | None, parallel: int) -> int:
     weights = sum(part.stat().st_size for part in model_files(path))
     extra = 2  # one context for calls that have the model alone, one for embeddings
     tokens = context_size(metadata, n_ctx)
-    cells = tokens * (extra + parallel + MAX_WAITING_STATES) + tokens * parallel // STORED_STATES_SHARE
+    cells = tokens * (extra + parallel + WAITING_STATES) + tokens * parallel // STORED_STATES_SHARE
     return weights + cells * _cell_bytes(metadata) + _OTHER_BYTES
 
 

@@ -22,7 +22,7 @@ from constrain.llama.costs.reporting import log_costs
 from constrain.llama.costs.table import ASSUMED
 from constrain.llama.embedding import Embedder
 from constrain.llama.hashes import file_sha256
-from constrain.llama.loading import MAX_CONTEXT, collected_errors, load
+from constrain.llama.loading import CONTEXT_SIZES, collected_errors, load
 from constrain.llama.names import model_path
 from constrain.llama.prompt_cache.identity import ModelFacts
 from constrain.llama.prompt_cache.prompts import PROMPT_CACHE_BYTES, ContextPrompts, PromptCache
@@ -48,9 +48,6 @@ if TYPE_CHECKING:
 
 DEFAULT_PARALLEL = 8
 """Answers written at once if the caller gives no number; on processors, more gain little."""
-
-MAX_THREADS = 512
-"""Threads to compute with: ggml has room for this many. Beyond: ValueError."""
 
 _LARGEST = (1 << 31) - 1
 """The largest integer that llama.cpp's arguments can hold."""
@@ -152,12 +149,12 @@ class Model:
         _require_whole("parallel", parallel, 1, llama_cpp.llama_max_parallel_sequences())
         _require_whole("n_gpu_layers", n_gpu_layers, -1, _LARGEST)
         if n_ctx is not None:
-            _require_whole("n_ctx", n_ctx, 0, MAX_CONTEXT)
+            _require_whole("n_ctx", n_ctx, *CONTEXT_SIZES)
         _require_whole("prompt_cache_bytes", prompt_cache_bytes, 0, _MOST_BYTES)
         self._directory = find_directory(prompt_cache)
         directory = self._directory if keep_prompts and prompt_cache_bytes else None
         if n_threads is not None:
-            _require_whole("n_threads", n_threads, 1, MAX_THREADS)
+            _require_whole("n_threads", n_threads, 1, 512)  # ggml has room for this many
         self._owns_llama = not isinstance(model, llama_cpp.Llama)
         if isinstance(model, llama_cpp.Llama):
             if (n_ctx, n_gpu_layers, n_threads, verbose) != (None, -1, None, False):

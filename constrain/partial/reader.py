@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from constrain.partial.types import Schema
 
 
-MAX_PARTIAL_NESTING = 50
-"""Levels of objects and arrays of which a partial value shows the parts while they are written. Beyond: they appear
-when they are complete."""
+_SHOWN_LEVELS = 50
+"""Levels of objects and arrays whose parts a partial value shows while they are written; deeper parts appear when they
+are complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Fields:
 
     def _begin(self, begun: Scanned) -> None:
         kind = KINDS.get(self._scanner.text[begun.begin], "other")
-        written = Written(kind if len(self._open) < MAX_PARTIAL_NESTING else "unseen")
+        written = Written(kind if len(self._open) < _SHOWN_LEVELS else "unseen")
         if self._open:
             self._open[-1].step, self._open[-1].part = begun.path[-1], written
         self._open.append(written)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 Encode = Callable[[bytes], list[int]]
 """A function from bytes to token ids; adds neither special tokens nor a prefix space."""
 
-MAX_PADDING = 1 << 16
-"""Ids of a model beyond the tokens of its tokenizer; known models have a few thousand at most. Beyond: ModelError.
+MOST_PADDING = 1 << 16
+"""Ids of a model beyond the tokens of its tokenizer; known models have a few thousand, and more are a damaged file.
 
 Without the limit, one damaged number in a small file would allocate gigabytes.
 """

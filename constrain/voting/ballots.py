@@ -38,9 +38,6 @@ class Deep:
 Ballot: TypeAlias = "dict[str, Ballot] | list[Ballot] | str | bool | Number | Deep | None"
 """The value of one sample, or a part of it."""
 
-MAX_VOTED_NESTING = 50
-"""Levels of objects and arrays that a vote looks into. Beyond: a part is voted on as a whole."""
-
 _SURROGATE = re.compile("[\ud800-\udfff]")
 """Halves of characters, which UTF-8 cannot encode: JSON spells them as escapes."""
 
@@ -51,7 +48,7 @@ def read_ballot(text: str) -> Ballot:
     """Returns the value of a JSON text."""
     value: Any = read_answer(text, decimal=_number, integer=_number)
     level = [value]
-    for _ in range(MAX_VOTED_NESTING):
+    for _ in range(50):  # parts nested deeper are voted on as a whole
         level = [item for each in level for item in _items(each) if isinstance(item, dict | list)]
     for each in level:
         for key, item in list(each.items() if isinstance(each, dict) else enumerate(each)):

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 LEAST_SIMILAR = 0.5
 """Similarity below which two items of lists never correspond."""
 
-MAX_ALIGNED_ITEMS = 100
-"""Items of a list that a vote aligns by content. Beyond: items at the same position correspond."""
-
 _SINGLE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Kana and Chinese characters, which are written without spaces: each counts as a word."""
 
@@ -77,7 +74,7 @@ class Alignment(NamedTuple):
 
 def align_pair(one: Sequence[Ballot], other: Sequence[Ballot]) -> Alignment:
     """Returns the items of two lists that stand for each other: first as many as possible in the same order."""
-    if max(len(one), len(other)) > MAX_ALIGNED_ITEMS:
+    if max(len(one), len(other)) > 100:  # too many to align by content
         return Alignment({at: at for at in range(min(len(one), len(other)))}, {})
     known: dict[int, Counter[Any]] = {}
 

@@ -371,7 +371,7 @@ def test_errors_in_a_store_do_not_replace_a_file_that_no_batch_has_made(name: st
 
 @pytest.mark.slow
 def test_a_file_that_is_too_large_for_a_copy_is_written_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("constrain.batch.locations._MAX_S3_COPY_BYTES", 10)
+    monkeypatch.setattr("constrain.batch.locations._S3_COPY_BYTES", 10)
     store.put("in.jsonl", prompts(6))
     Job(store.url("in.jsonl"), store.url("out.jsonl")).run()
     assert values(store.get("out.jsonl")) == expected(6)

@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 import constrain
-from constrain.confidence.alternatives import MAX_CONFIDENCE_QUESTIONS
+from constrain.confidence.alternatives import ALL_QUESTIONS
 from constrain.confidence.fields import FieldConfidence
 from constrain.generation.completion import Completion
 from constrain.generation.planning import prepare
@@ -310,7 +310,7 @@ def test_nothing_is_asked_after_the_deadline(
 def test_questions_have_a_bound(model: constrain.Model, asked: Asked) -> None:
     schema = {"type": "array", "items": WIND["properties"]["wind"], "minItems": 30, "maxItems": 30}
     constrain.complete(model, WINDY, schema=schema, confidence=True, temperature=2, seed=1, max_tokens=500)
-    assert len(asked) == MAX_CONFIDENCE_QUESTIONS
+    assert len(asked) == ALL_QUESTIONS
 
 
 @pytest.mark.parametrize(

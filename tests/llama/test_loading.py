@@ -20,7 +20,7 @@ from constrain.errors import ModelError
 from constrain.llama import canary
 from constrain.llama.embedding import Embedder
 from constrain.llama.layouts import check
-from constrain.llama.loading import MAX_CONTEXT, Llama
+from constrain.llama.loading import CONTEXT_SIZES, Llama
 from constrain.llama.memory import memory_needed
 from constrain.llama.model import default_model_path
 from tests.support import each_row
@@ -40,9 +40,9 @@ def test_weights_are_laid_out_for_amx_kernels_if_these_work(
     assert llama.model_params.vocab_only
 
 
-@pytest.mark.parametrize("n_ctx", [-1, MAX_CONTEXT + 1, 2**32 + 512])
+@pytest.mark.parametrize("n_ctx", [-1, CONTEXT_SIZES[1] + 1, 2**32 + 512])
 def test_a_context_of_no_possible_size_is_refused_at_once(tiny: Path, n_ctx: int) -> None:
-    with pytest.raises(ValueError, match=f"n_ctx is {n_ctx}; it must be between 0 and {MAX_CONTEXT}"):
+    with pytest.raises(ValueError, match=f"n_ctx is {n_ctx}; it must be between 0 and {CONTEXT_SIZES[1]}"):
         constrain.Model(tiny, n_ctx=n_ctx)
 
 

@@ -22,11 +22,6 @@ Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
-_DEEPEST = 64
-"""Levels of nesting in a call's arguments in a message: few enough for recursive functions. Beyond: the arguments are
-shown as text.
-"""
-
 _MEMBERS = {
     "system": ("role", "content", "name"),
     "developer": ("role", "content", "name"),
@@ -463,7 +458,7 @@ def _parse(text: str) -> dict[str, Any] | None:
 
 def _is_shallow(value: object) -> bool:
     level = [value]
-    for _ in range(_DEEPEST):
+    for _ in range(64):  # levels, few enough for recursive functions
         level = [inner for part in level for inner in _members(part)]
         if not level:
             return True

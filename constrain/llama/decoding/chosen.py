@@ -15,8 +15,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MAX_COMPARED_TOKENS = 4096
-"""Allowed tokens of a choice among which the likeliest are kept. Beyond: none are, as in the middle of free text."""
+COMPARED_TOKENS = 4096
+"""Allowed tokens of a choice that are looked at one by one; a choice among more is one in the middle of free text."""
 
 _KEPT = 16
 """Likeliest allowed tokens that a choice keeps."""
@@ -36,7 +36,7 @@ class Choice:
         logprob: natural logarithm of its probability among the allowed tokens.
         mass: natural logarithm of the probability that the model gives to all allowed tokens together.
         likely: ids of the likeliest allowed tokens, with their probabilities among the allowed ones; the likeliest
-            first. Empty where more than ``MAX_COMPARED_TOKENS`` are allowed.
+            first. Empty where more than ``COMPARED_TOKENS`` are allowed.
     """
 
     index: int
@@ -64,7 +64,7 @@ class Choices:
         ``total``: ``log_sum`` of the logits of all tokens.
         """
         allowed = np.ascontiguousarray(candidates["logit"])
-        if 1 < len(allowed) <= MAX_COMPARED_TOKENS:
+        if 1 < len(allowed) <= COMPARED_TOKENS:
             self._likely, self._allowed = likeliest(candidates["id"], allowed)
         else:
             self._likely, self._allowed = (), log_sum(allowed)

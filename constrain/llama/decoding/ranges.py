@@ -5,9 +5,6 @@ from __future__ import annotations
 SEEDS = 2**32 - 1
 """Number of seeds: 0 to ``SEEDS - 1``. llama.cpp reads the next number, ``LLAMA_DEFAULT_SEED``, as a fresh seed."""
 
-MAX_PENALTY = 2
-"""The greatest absolute ``presence_penalty`` and ``frequency_penalty``, as for OpenAI. Beyond: ``ValueError``."""
-
 
 def seed_of(given: int, number: int = 0) -> int:
     """The sampler's seed for a given number of any size; ``number`` counts the answers to one prompt from 0."""

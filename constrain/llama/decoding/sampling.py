@@ -10,30 +10,10 @@ import math
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from constrain.llama.decoding.ranges import MAX_PENALTY, SEEDS
+from constrain.llama.decoding.ranges import SEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-MAX_SAMPLER_COUNT = 2**31 - 1
-"""The greatest whole number among the options for sampling. Beyond: ``ValueError``, or status 400."""
-
-MAX_NUMBER = 1000.0
-"""The greatest value of options without a range of their own, such as ``mirostat_tau``. Beyond: ``ValueError``, or
-status 400."""
-
-MAX_BREAKERS = 16
-"""Texts of ``dry_sequence_breakers``. Beyond: ``ValueError``, or status 400."""
-
-MAX_BREAKER_BYTES = 40
-"""Bytes of one text of ``dry_sequence_breakers``: llama.cpp cuts longer ones. Beyond: ``ValueError``, or status 400."""
-
-MAX_BREAKERS_BYTES = 160
-"""Bytes of all texts of ``dry_sequence_breakers``, each of which llama.cpp compares with all tokens: about a second.
-Beyond: ``ValueError``, or status 400."""
-
-MAX_SAMPLERS = 32
-"""Names in ``samplers``. Beyond: ``ValueError``, or status 400."""
 
 SAMPLERS = ("penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature")
 """Steps of the sampler chain, in llama.cpp's order."""
@@ -83,7 +63,7 @@ class SamplingOption(NamedTuple):
 def _number(
     default: float | None,
     least: float | None,
-    most: float | None,
+    most: float | None = 1000.0,
     neutral: float | None = None,
     *,
     above: bool = False,
@@ -93,7 +73,7 @@ def _number(
     return field(default=default, metadata={"option": option})
 
 
-def _count(default: int | None, least: int, most: int = MAX_SAMPLER_COUNT, neutral: int | None = None) -> Any:
+def _count(default: int | None, least: int, most: int = 2**31 - 1, neutral: int | None = None) -> Any:
     return _number(default, least, most, neutral, is_whole=True)
 
 
@@ -110,21 +90,21 @@ class Sampling:
     min_p: float = _number(0.05, 0, 1, 0.0)
     seed: int | None = _count(None, 0, SEEDS - 1)
     repeat_penalty: float = _number(1.0, 0, None, 1.0, above=True)
-    presence_penalty: float = _number(0.0, -MAX_PENALTY, MAX_PENALTY, 0.0)
-    frequency_penalty: float = _number(0.0, -MAX_PENALTY, MAX_PENALTY, 0.0)
+    presence_penalty: float = _number(0.0, -2, 2, 0.0)
+    frequency_penalty: float = _number(0.0, -2, 2, 0.0)
     repeat_last_n: int | None = _count(None, -1)
-    repetition_penalty: float = _number(1.0, 0, MAX_NUMBER, 1.0, above=True)
+    repetition_penalty: float = _number(1.0, 0, 1000.0, 1.0, above=True)
     typical_p: float = _number(1.0, 0, 1, 1.0)
-    top_n_sigma: float = _number(0.0, -MAX_NUMBER, MAX_NUMBER, 0.0)
+    top_n_sigma: float = _number(0.0, -1000.0, 1000.0, 0.0)
     xtc_probability: float = _number(0.0, 0, 1, 0.0)
     xtc_threshold: float = _number(0.1, 0, 1)
-    dynatemp_range: float = _number(0.0, 0, MAX_NUMBER, 0.0)
-    dynatemp_exponent: float = _number(1.0, 0, MAX_NUMBER)
+    dynatemp_range: float = _number(0.0, 0, 1000.0, 0.0)
+    dynatemp_exponent: float = _number(1.0, 0)
     mirostat: int = _count(0, 0, 2, 0)
-    mirostat_tau: float = _number(5.0, 0, MAX_NUMBER)
-    mirostat_eta: float = _number(0.1, 0, MAX_NUMBER)
-    dry_multiplier: float = _number(0.0, 0, MAX_NUMBER, 0.0)
-    dry_base: float = _number(1.75, 0, MAX_NUMBER)
+    mirostat_tau: float = _number(5.0, 0)
+    mirostat_eta: float = _number(0.1, 0)
+    dry_multiplier: float = _number(0.0, 0, 1000.0, 0.0)
+    dry_base: float = _number(1.75, 0)
     dry_allowed_length: int = _count(2, 0)
     dry_penalty_last_n: int = _count(-1, -1)
     dry_sequence_breakers: tuple[str, ...] = ("\n", ":", '"', "*")
@@ -150,8 +130,8 @@ OPTIONS: dict[str, SamplingOption] = {
 }
 """The numeric options for sampling, by name."""
 
-LISTS = ("dry_sequence_breakers", "samplers")
-"""The options for sampling that are lists of texts."""
+LISTS = {"dry_sequence_breakers": 16, "samplers": 32}
+"""The options for sampling that are lists of texts, with the most texts of each."""
 
 NEUTRAL: dict[str, Any] = {name: each.neutral for name, each in OPTIONS.items() if each.neutral is not None}
 """Values that leave the model's own distribution unchanged, by option."""
@@ -163,16 +143,17 @@ def is_neutral(name: str, value: float) -> bool:
 
 
 def check_breakers(breakers: tuple[str, ...]) -> None:
-    """Raises ``ValueError`` for too many texts that end repetitions, and for one that is too long."""
-    if len(breakers) > MAX_BREAKERS:
-        raise ValueError(f"dry_sequence_breakers has {len(breakers)} texts; it may have {MAX_BREAKERS}")
-    if sum(len(each.encode()) for each in breakers if isinstance(each, str)) > MAX_BREAKERS_BYTES:
-        raise ValueError(f"dry_sequence_breakers has more than {MAX_BREAKERS_BYTES} bytes together; give shorter texts")
+    """Raises ``ValueError`` for too many texts that end repetitions, and for one that is too long.
+
+    llama.cpp compares each text with all tokens, which takes about a second for 160 bytes; it cuts texts after 40.
+    """
+    if len(breakers) > (most := LISTS["dry_sequence_breakers"]):
+        raise ValueError(f"dry_sequence_breakers has {len(breakers)} texts; it may have {most}")
+    if sum(len(each.encode()) for each in breakers if isinstance(each, str)) > 160:
+        raise ValueError("dry_sequence_breakers has more than 160 bytes together; give shorter texts")
     for each in breakers:
-        if not isinstance(each, str) or "\0" in each or len(each.encode()) > MAX_BREAKER_BYTES:
-            raise ValueError(
-                f"dry_sequence_breakers has {each!r:.80}; each must be a text of at most {MAX_BREAKER_BYTES} bytes"
-            )
+        if not isinstance(each, str) or "\0" in each or len(each.encode()) > 40:
+            raise ValueError(f"dry_sequence_breakers has {each!r:.80}; each must be a text of at most 40 bytes")
 
 
 def sampler_names(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -181,8 +162,8 @@ def sampler_names(given: str | Sequence[str]) -> tuple[str, ...]:
     Raises ``ValueError``.
     """
     names = [_LETTERS.get(each, each) if isinstance(given, str) else _OTHER_NAMES.get(each, each) for each in given]
-    if len(names) > MAX_SAMPLERS:
-        raise ValueError(f"samplers has {len(names)} names; it may have {MAX_SAMPLERS}")
+    if len(names) > (most := LISTS["samplers"]):
+        raise ValueError(f"samplers has {len(names)} names; it may have {most}")
     for each in names:
         if each not in SAMPLERS + _NOT_HERE:
             raise ValueError(f"samplers has {each!r:.80}; it may have {', '.join(SAMPLERS)}")

@@ -43,8 +43,8 @@ WORTH_RESTORING = 64
 """Tokens more than main memory has, for which a state on disk is restored: reading a file takes as long as evaluating
 some 30 tokens."""
 
-MAX_WAITING_STATES = 2
-"""Evaluated prompts in main memory on their way to the disk, of one model. Beyond: further ones are not kept."""
+WAITING_STATES = 2
+"""Evaluated prompts of one model that wait in main memory to be written to disk; further ones are not kept."""
 
 _FIRST_TOKENS = 64
 """Tokens whose digest begins the name of a file. Prompts that differ in them share nothing worth restoring."""
@@ -92,7 +92,7 @@ class PromptCache:
     def has_room(self) -> bool:
         """Whether a state would be written, as far as is known."""
         in_memory = len(self._waiting) + (self._writing is not None)
-        return not (self._closed or self.folder.has_failed or in_memory >= MAX_WAITING_STATES)
+        return not (self._closed or self.folder.has_failed or in_memory >= WAITING_STATES)
 
     def is_waiting(self, name: str) -> bool:
         """Whether a file of this name is about to be written."""

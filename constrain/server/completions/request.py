@@ -9,11 +9,11 @@ from constrain.fields.logprobs import logprobs_options, read_certificate
 from constrain.fields.sampling import read_cache_prompt, read_max_tokens, read_sampling
 from constrain.fields.values import boolean, integer
 from constrain.fields.votes import read_unbias, read_vote
-from constrain.generation.options import MAX_TOP_LOGPROBS
+from constrain.generation.options import TOP_LOGPROBS
 from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.requests.body import model_name
 from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
-from constrain.server.requests.limits import MAX_CHOICES, MAX_COMPLETION_LOGPROBS, RANGES
+from constrain.server.requests.limits import RANGES
 from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Places
 from constrain.server.requests.question import Question, read_n
@@ -119,9 +119,9 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
 
 def _top_logprobs(body: Mapping[str, Any]) -> int | None:
     """Reads ``logprobs``, or llama-server's ``n_probs``: the number of likeliest tokens to return per position."""
-    top = integer(body, "logprobs", 0, MAX_COMPLETION_LOGPROBS)
+    top = integer(body, "logprobs", *RANGES["logprobs"])
     if top is None:
-        top = integer(body, "n_probs", 0, MAX_TOP_LOGPROBS) or None
+        top = integer(body, "n_probs", *TOP_LOGPROBS) or None
     if top is not None and boolean(body, "echo"):
         raise unsupported("logprobs", "This server has no log-probabilities of a prompt; leave 'echo' out.")
     return top
@@ -129,7 +129,7 @@ def _top_logprobs(body: Mapping[str, Any]) -> int | None:
 
 def _best_of(body: Mapping[str, Any], n: int, *, stream: bool) -> int:
     """Reads ``best_of``: answers written per prompt; the ``n`` best of them are returned."""
-    best_of = integer(body, "best_of", 1, MAX_CHOICES)
+    best_of = integer(body, "best_of", *RANGES["best_of"])
     if best_of is None:
         return n
     if best_of < n:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from constrain.fields.values import integer, wrong_value
 from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.requests.body import model_name
-from constrain.server.requests.limits import MAX_INPUTS
+from constrain.server.requests.limits import RANGES
 from constrain.server.requests.texts import read_texts
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class EmbeddingRequest:
 def read_embedding_request(body: Mapping[str, Any]) -> EmbeddingRequest:
     """Reads a parsed body. Raises ``ApiError`` with the place."""
     model = model_name(body)
-    inputs = read_texts(body, "input", MAX_INPUTS)
+    inputs = read_texts(body, "input", RANGES["input"][1])
     for index, text in enumerate(inputs):
         if not text:
             place = "input" if isinstance(body["input"], str) else f"input[{index}]"

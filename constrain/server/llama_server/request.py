@@ -16,7 +16,7 @@ from constrain.fields.sampling import (
 from constrain.fields.values import array, boolean, integer, mapping, missing, optional_text, required_text, wrong_type
 from constrain.server.http.account import warn
 from constrain.server.http.errors import convert_field_errors
-from constrain.server.requests.limits import MAX_STOP_SEQUENCES, RANGES
+from constrain.server.requests.limits import RANGES
 from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Places
 from constrain.server.requests.question import Question
@@ -32,10 +32,7 @@ if TYPE_CHECKING:
 
 PLACES = Places("prompt", "n_predict")
 
-MAX_EXTRA = 256
-"""Texts of ``input_extra``. Beyond: status 400."""
-
-_RANGES = {**RANGES, "temperature": (0, None), "stop": (0, MAX_STOP_SEQUENCES)}
+_RANGES = {**RANGES, "temperature": (0, None), "stop": RANGES["stop_sequences"]}
 
 _RANDOM_SEEDS = (-1, 2**32 - 1)
 """Values of ``seed`` for a fresh seed."""
@@ -129,7 +126,7 @@ def read_infill(body: Mapping[str, Any], settings: Settings) -> ContinuationRequ
     before, behind = (required_text(body, name) for name in ("input_prefix", "input_suffix"))
     pieces: list[Piece] = []
     extra = body.get("input_extra")
-    for index, each in enumerate([] if extra is None else array(extra, "input_extra", MAX_EXTRA)):
+    for index, each in enumerate([] if extra is None else array(extra, "input_extra", RANGES["input_extra"][1])):
         where = f"input_extra[{index}]"
         file = mapping(each, where)
         name = optional_text(file, "filename", f"{where}.") or ""

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.limits import MAX_MODELS_PAGE
+from constrain.server.requests.limits import MESSAGE_RANGES
 from constrain.server.serving.models import find_model, require_name
 
 if TYPE_CHECKING:
@@ -65,11 +65,10 @@ def list_models(models: Models, query: Mapping[str, str]) -> dict[str, Any]:
 
 def _read_limit(query: Mapping[str, str]) -> int:
     given = query.get("limit", str(_PAGE))
-    if not (given.isascii() and given.isdecimal() and len(given) <= len(str(MAX_MODELS_PAGE))):
-        raise _invalid("limit", f"expected a number from 1 to {MAX_MODELS_PAGE}")
-    limit = int(given)
-    if not 1 <= limit <= MAX_MODELS_PAGE:
-        raise _invalid("limit", f"expected a number from 1 to {MAX_MODELS_PAGE}")
+    least, most = MESSAGE_RANGES["limit"]
+    limit = int(given[:20]) if given.isascii() and given.isdecimal() else 0
+    if not least <= limit <= most:
+        raise _invalid("limit", f"expected a number from {least} to {most}")
     return limit
 
 

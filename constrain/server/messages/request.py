@@ -23,7 +23,7 @@ from constrain.server.messages.errors import NO_THREADS
 from constrain.server.messages.tools import read_message_tools
 from constrain.server.requests.body import model_name
 from constrain.server.requests.formats import Format, Spelling, format_of, refuse_bare_schema, require_flat
-from constrain.server.requests.limits import MAX_STOP_SEQUENCES, MESSAGE_TEMPERATURES, RANGES
+from constrain.server.requests.limits import MESSAGE_RANGES, RANGES
 from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Place, Places
 from constrain.server.requests.question import Question, take_prefill
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from constrain.generation.options import ChatOptions
     from constrain.server.settings import Settings
 
-_RANGES = {**RANGES, "temperature": MESSAGE_TEMPERATURES}
+_RANGES = {**RANGES, **MESSAGE_RANGES}
 
 _THINKING = ("enabled", "disabled", "adaptive")
 _DISPLAYS = ("summarized", "omitted")
@@ -95,7 +95,7 @@ def _read(body: Mapping[str, Any], settings: Settings) -> MessagesRequest:
     options |= read_certificate(body)
     if body.get("stop_sequences") is not None:
         array(body["stop_sequences"], "stop_sequences")  # one text alone is no value of this field
-        options["stop"] = read_stop(body, "stop_sequences", MAX_STOP_SEQUENCES) or []
+        options["stop"] = read_stop(body, "stop_sequences", RANGES["stop_sequences"][1]) or []
     max_tokens, name = read_max_tokens(body, "max_tokens", least=1)
     options |= max_tokens
     thinking, shows_thinking = _read_thinking(body, max_tokens.get("max_tokens"))

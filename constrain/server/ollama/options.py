@@ -25,10 +25,7 @@ NUM_PREDICT = "options.num_predict"
 
 _FIELD = "options"
 
-MAX_OLLAMA_STOPS = 32
-"""Texts of ``options.stop``. Beyond: status 400."""
-
-OPTION_RANGES = {**RANGES, "temperature": (0, None), "stop": (0, MAX_OLLAMA_STOPS)}
+OPTION_RANGES = {**RANGES, "temperature": (0, None), "stop": (0, 32)}
 """Ranges of the options for sampling. Ollama has no upper limit on the temperature."""
 
 _SAMPLING = (*OPTIONS, *LISTS, "stop")

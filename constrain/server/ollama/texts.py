@@ -9,7 +9,7 @@ from constrain.server.embeddings.request import EmbeddingRequest
 from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.ollama.options import read_num_ctx, read_options
 from constrain.server.requests.body import model_name
-from constrain.server.requests.limits import MAX_INPUTS
+from constrain.server.requests.limits import RANGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,8 @@ def read_embed(body: Mapping[str, Any]) -> EmbeddingRequest:
     if isinstance(given, str):
         inputs: tuple[str, ...] = (given,) if given else ()
     elif isinstance(given, list):
-        inputs = tuple(_text(text, f"input[{index}]") for index, text in enumerate(array(given, "input", MAX_INPUTS)))
+        texts = array(given, "input", RANGES["input"][1])
+        inputs = tuple(_text(text, f"input[{index}]") for index, text in enumerate(texts))
     else:
         raise wrong_type("input", "a string or an array", given)
     is_cut = boolean(body, "truncate") is not False

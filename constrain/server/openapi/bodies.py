@@ -13,23 +13,12 @@ from openai.types.responses import Response, ResponseStreamEvent
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming as ResponseParams
 
 from constrain.fields.sampling import BIAS_KEY, UNLIMITED
-from constrain.generation.options import MAX_TOP_LOGPROBS, WHOLE_PROMPT, WITH_PROMPT
+from constrain.generation.options import TOP_LOGPROBS, WHOLE_PROMPT, WITH_PROMPT
 from constrain.generation.reasoning import EFFORTS
-from constrain.llama.decoding.sampling import MAX_BREAKERS, MAX_SAMPLER_COUNT, MAX_SAMPLERS, OPTIONS, SAMPLERS
+from constrain.llama.decoding.sampling import LISTS, OPTIONS, SAMPLERS
 from constrain.regex.parsing.scanner import Dialect
 from constrain.server.openapi.shapes import Schema, Shape, reference
-from constrain.server.requests.limits import (
-    MAX_BIAS,
-    MAX_CHOICES,
-    MAX_COMPLETION_LOGPROBS,
-    MAX_STOPS,
-    MAX_TOOLS,
-    PENALTIES,
-    RANGES,
-    SHARES,
-    TEMPERATURES,
-)
-from constrain.server.requests.peers import MAX_CHOICES_OF_TEXT
+from constrain.server.requests.limits import RANGES
 from constrain.server.requests.tools import KINDS
 from constrain.server.responses.input import PREFIXES
 
@@ -46,18 +35,18 @@ FLAG: Schema = {"type": ["boolean", "null"]}
 _COUNT: Schema = {"minimum": 1}
 LIMIT: Schema = {"minimum": UNLIMITED, "not": {"const": 0}}
 """A limit on tokens."""
-PENALTY = range_schema(PENALTIES)
+PENALTY = range_schema(RANGES["presence_penalty"])
 _STOP: Schema = {
     "anyOf": [
         {"type": "string", "minLength": 1},
-        {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": MAX_STOPS},
+        {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": RANGES["stop"][1]},
         {"type": "null"},
     ]
 }
 _BIAS: Schema = {
     "type": ["object", "null"],
     "propertyNames": {"pattern": f"^{BIAS_KEY}$"},
-    "additionalProperties": {"type": "number", "minimum": -MAX_BIAS, "maximum": MAX_BIAS},
+    "additionalProperties": {"type": "number", **range_schema(RANGES["logit_bias"])},
 }
 SAMPLING: dict[str, Schema] = {
     "cache_prompt": {"anyOf": [FLAG, {"enum": [WHOLE_PROMPT]}]},
@@ -69,11 +58,15 @@ SAMPLING: dict[str, Schema] = {
         for name, option in OPTIONS.items()
         if name not in ("temperature", "top_p", "presence_penalty", "frequency_penalty")  # of OpenAI's types
     },
-    "top_k": range_schema((UNLIMITED, MAX_SAMPLER_COUNT), "integer"),
-    "dry_sequence_breakers": {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": MAX_BREAKERS},
+    "top_k": range_schema((UNLIMITED, RANGES["top_k"][1]), "integer"),
+    "dry_sequence_breakers": {
+        "type": ["array", "null"],
+        "items": {"type": "string"},
+        "maxItems": LISTS["dry_sequence_breakers"],
+    },
     "samplers": {
         "anyOf": [
-            {"type": "array", "items": {"enum": list(SAMPLERS)}, "maxItems": MAX_SAMPLERS},
+            {"type": "array", "items": {"enum": list(SAMPLERS)}, "maxItems": LISTS["samplers"]},
             {"type": ["string", "null"]},
         ]
     },
@@ -125,7 +118,7 @@ _PATTERN: Schema = {
 }
 _SCHEMA: Schema = {"type": ["object", "string", "null"]}
 _TAG: Schema = {"type": ["object", "string", "null"]}
-_TEXTS: Schema = {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": MAX_CHOICES_OF_TEXT}
+_TEXTS: Schema = {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": RANGES["choice"][1]}
 CONTENT: dict[str, Schema] = {
     "ebnf": _TEXT,
     "grammar": {"type": ["object", "string", "null"]},
@@ -246,19 +239,19 @@ CHAT_REQUEST = Shape(
         "messages": {"minItems": 1},
         "frequency_penalty": PENALTY,
         "function_call": {},
-        "functions": {"maxItems": MAX_TOOLS},
+        "functions": {"maxItems": RANGES["functions"][1]},
         "max_completion_tokens": LIMIT,
         "max_tokens": LIMIT,
-        "n": {"minimum": 1, "maximum": MAX_CHOICES},
+        "n": range_schema(RANGES["n"]),
         "parallel_tool_calls": {},
         "presence_penalty": PENALTY,
         "response_format": {},
         "stream_options": {},
-        "temperature": range_schema(TEMPERATURES),
+        "temperature": range_schema(RANGES["temperature"]),
         "tool_choice": {},
-        "tools": {"maxItems": MAX_TOOLS},
-        "top_logprobs": {"minimum": 0, "maximum": MAX_TOP_LOGPROBS},
-        "top_p": range_schema(SHARES),
+        "tools": {"maxItems": RANGES["tools"][1]},
+        "top_logprobs": range_schema(TOP_LOGPROBS),
+        "top_p": range_schema(RANGES["top_p"]),
     },
     own={
         "": {
@@ -358,12 +351,12 @@ RESPONSES_REQUEST = Shape(
         "parallel_tool_calls": {},
         "previous_response_id": {},
         "store": {},
-        "temperature": range_schema(TEMPERATURES),
+        "temperature": range_schema(RANGES["temperature"]),
         "text": {},
         "tool_choice": {},
-        "tools": {"maxItems": MAX_TOOLS},
-        "top_logprobs": {"minimum": 0, "maximum": MAX_TOP_LOGPROBS},
-        "top_p": range_schema(SHARES),
+        "tools": {"maxItems": RANGES["tools"][1]},
+        "top_logprobs": range_schema(TOP_LOGPROBS),
+        "top_p": range_schema(RANGES["top_p"]),
         "truncation": {},
         "user": {},
     },
@@ -374,10 +367,10 @@ RESPONSES_REQUEST = Shape(
             **SHOWING,
             **_VOTING,
             **CONTENT,
-            "frequency_penalty": range_schema(PENALTIES, "number"),
+            "frequency_penalty": range_schema(RANGES["presence_penalty"], "number"),
             "model": MODEL_NAME,
-            "n": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_CHOICES},
-            "presence_penalty": range_schema(PENALTIES, "number"),
+            "n": range_schema(RANGES["n"], "integer"),
+            "presence_penalty": range_schema(RANGES["presence_penalty"], "number"),
             **THINKING,
             "stream": FLAG,
         }
@@ -456,16 +449,16 @@ COMPLETION_REQUEST = Shape(
     frozenset({"ChatCompletionStreamOptionsParam"}),
     members={
         "prompt": {},
-        "best_of": {"minimum": 1, "maximum": MAX_CHOICES},
+        "best_of": range_schema(RANGES["best_of"]),
         "echo": {},
         "frequency_penalty": PENALTY,
-        "logprobs": {"minimum": 0, "maximum": MAX_COMPLETION_LOGPROBS},
+        "logprobs": range_schema(RANGES["logprobs"]),
         "max_tokens": {"minimum": UNLIMITED},
-        "n": {"minimum": 1, "maximum": MAX_CHOICES},
+        "n": range_schema(RANGES["n"]),
         "presence_penalty": PENALTY,
         "stream_options": {},
-        "temperature": range_schema(TEMPERATURES),
-        "top_p": range_schema(SHARES),
+        "temperature": range_schema(RANGES["temperature"]),
+        "top_p": range_schema(RANGES["top_p"]),
     },
     own={
         "": {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from constrain.server.openapi.bodies import CHAT_REQUEST, CONTENT, EXTENSION, FLAG, MODEL_NAME, PENALTY, SAMPLING
 from constrain.server.openapi.operation import WORK, Operation, in_path, in_query, object_schema
 from constrain.server.openapi.shapes import WrittenShape
-from constrain.server.requests.limits import MAX_STOP_SEQUENCES
+from constrain.server.requests.limits import RANGES
 
 if TYPE_CHECKING:
     from constrain.server.openapi.shapes import Schema
@@ -32,7 +32,7 @@ _ANSWERING: dict[str, Schema] = {
     "stop": {
         "anyOf": [
             {"type": ["string", "null"], "minLength": 1},
-            {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": MAX_STOP_SEQUENCES},
+            {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": RANGES["stop_sequences"][1]},
         ]
     },
     "stream": FLAG,

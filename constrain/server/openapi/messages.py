@@ -18,7 +18,7 @@ from constrain.server.openapi.bodies import (
     range_schema,
 )
 from constrain.server.openapi.shapes import Schema, WrittenShape, of_other_types, reference
-from constrain.server.requests.limits import MAX_STOP_SEQUENCES, MESSAGE_TEMPERATURES, SHARES
+from constrain.server.requests.limits import MESSAGE_RANGES, RANGES
 from constrain.server.requests.tools import MESSAGES_TOOL_NAME
 
 _TEXT: Schema = {"type": "string"}
@@ -115,19 +115,19 @@ _ASKED: dict[str, Schema] = {
     "stop_sequences": {
         "type": ["array", "null"],
         "items": {"type": "string", "minLength": 1},
-        "maxItems": MAX_STOP_SEQUENCES,
+        "maxItems": RANGES["stop_sequences"][1],
     },
     "stream": FLAG,
     "system": _or_null(_TEXTS),
     "thread": {"type": "null"},
-    "temperature": range_schema(MESSAGE_TEMPERATURES, "number"),
+    "temperature": range_schema(MESSAGE_RANGES["temperature"], "number"),
     "thinking": _or_null(_THINKING),
     "tool_choice": _or_null(_CHOICE),
     "tools": {
         "type": ["array", "null"],
         "items": {"anyOf": [reference("MessagesRequest.Tool"), of_other_types("custom")]},
     },
-    "top_p": range_schema(SHARES, "number"),
+    "top_p": range_schema(RANGES["top_p"], "number"),
 }
 _READ_BLOCKS = ("text", "tool_use", "tool_result", "thinking", "redacted_thinking")
 _NO_BLOCK = of_other_types(*_READ_BLOCKS, *NOT_TEXT)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from constrain.generation.options import MAX_TOP_LOGPROBS
+from constrain.generation.options import TOP_LOGPROBS
 from constrain.llama.decoding.sampling import LISTS, OPTIONS
-from constrain.server.ollama.options import MAX_OLLAMA_STOPS, OPTION_RANGES
+from constrain.server.ollama.options import OPTION_RANGES
 from constrain.server.openapi.bodies import (
     BEGINNING,
     CONTENT,
@@ -27,7 +27,7 @@ from constrain.server.openapi.ollama_types import (
     OllamaVectors,
 )
 from constrain.server.openapi.shapes import Schema, Shape
-from constrain.server.requests.limits import MAX_INPUTS
+from constrain.server.requests.limits import RANGES
 from constrain.server.requests.tools import KINDS
 
 LINE_ERROR: dict[str, Schema] = {
@@ -61,7 +61,7 @@ _OPTIONS: Schema = {
         "stop": {
             "anyOf": [
                 {"type": "string", "minLength": 1},
-                {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": MAX_OLLAMA_STOPS},
+                {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": OPTION_RANGES["stop"][1]},
                 {"type": "null"},
             ]
         },
@@ -78,7 +78,7 @@ _ASKING: dict[str, Schema] = {
     "prompt_cache_retention": SAMPLING["prompt_cache_retention"],
     "stream": FLAG,
     **THINKING,
-    "top_logprobs": {**range_schema((0, MAX_TOP_LOGPROBS), "integer")},
+    "top_logprobs": range_schema(TOP_LOGPROBS, "integer"),
 }
 _PARTS = frozenset({"OllamaMessage", "OllamaCall", "CalledFunction", "OllamaTool", "OllamaFunction"})
 _ANSWER: dict[str, Schema] = {
@@ -108,7 +108,7 @@ OLLAMA_EMBED_REQUEST = Shape(
             "input": {
                 "anyOf": [
                     {"type": "string"},
-                    {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": MAX_INPUTS},
+                    {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": RANGES["input"][1]},
                 ]
             },
             "model": _NAME,

@@ -31,13 +31,13 @@ from constrain.server.openapi.messages import (
 from constrain.server.openapi.ollama_operations import OLLAMA_OPERATIONS
 from constrain.server.openapi.operation import WORK, Operation, in_path, in_query, object_schema
 from constrain.server.openapi.playground import PLAYGROUND_OPERATIONS
-from constrain.server.requests.limits import MAX_MODELS_PAGE, MAX_PAGE
+from constrain.server.requests.limits import RANGES
 
 if TYPE_CHECKING:
     from constrain.server.openapi.shapes import Schema
 
 
-_LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 20}
+_LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": RANGES["limit"][1], "default": 20}
 
 
 _MODEL = object_schema(
@@ -180,7 +180,9 @@ OPERATIONS = (
         (400,),
         parameters=(
             _VERSION,
-            in_query("limit", f"The most models, 1 to {MAX_MODELS_PAGE}, in Anthropic's form.", {"type": "string"}),
+            in_query(
+                "limit", "The most models, 1 to {MESSAGE_RANGES['limit'][1]}, in Anthropic's form.", {"type": "string"}
+            ),
             in_query("after_id", "The model before the first, in Anthropic's form.", {"type": "string"}),
             in_query("before_id", "The model behind the last, in Anthropic's form.", {"type": "string"}),
         ),

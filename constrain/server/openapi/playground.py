@@ -13,7 +13,7 @@ from constrain.server.playground.endpoint import API
 from constrain.server.playground.language import KINDS
 from constrain.server.playground.objects import VERSION
 from constrain.server.playground.page import FILES, PAGE
-from constrain.server.requests.limits import MAX_TOOLS, SHARES, TEMPERATURES
+from constrain.server.requests.limits import RANGES
 
 if TYPE_CHECKING:
     from constrain.server.openapi.shapes import Schema
@@ -59,10 +59,10 @@ _ABOUT_ANSWER: dict[str, Schema] = {
     "model": MODEL_NAME,
     "parallel_tool_calls": FLAG,
     "presence_penalty": {"type": ["number", "null"], **PENALTY},
-    "temperature": range_schema(TEMPERATURES, "number"),
+    "temperature": range_schema(RANGES["temperature"], "number"),
     "tool_choice": {"type": ["string", "object", "null"]},
-    "tools": {"type": ["array", "null"], "items": {"type": "object"}, "maxItems": MAX_TOOLS},
-    "top_p": range_schema(SHARES, "number"),
+    "tools": {"type": ["array", "null"], "items": {"type": "object"}, "maxItems": RANGES["tools"][1]},
+    "top_p": range_schema(RANGES["top_p"], "number"),
 }
 _LIMIT: Schema = {"type": ["integer", "null"], "minimum": 1}
 

@@ -31,7 +31,7 @@ from constrain.lark.source import Lark
 from constrain.regex.parsing.scanner import Dialect
 from constrain.regex.source import Regex
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.limits import MAX_SCHEMA_NESTING
+from constrain.server.requests.limits import SCHEMA_NESTING
 from constrain.server.requests.places import Place, report_place
 from constrain.server.requests.refusals import refuse_members
 from constrain.server.requests.structural import read_structural_tag
@@ -291,9 +291,9 @@ def format_of_source(make: Callable[[], Source], where: str, what: str) -> Forma
 
 def require_flat(schema: object, place: Place) -> None:
     """Raises ``ApiError`` for a schema with too many levels, before any recursive function reads it."""
-    if is_nested_deeper(schema, MAX_SCHEMA_NESTING):
+    if is_nested_deeper(schema, SCHEMA_NESTING):
         raise ApiError(
-            f"Invalid {place.name}: objects and arrays stand within each other more than {MAX_SCHEMA_NESTING} levels "
+            f"Invalid {place.name}: objects and arrays stand within each other more than {SCHEMA_NESTING} levels "
             "deep. Move inner schemas to $defs and refer to them with $ref.",
             param=place.param,
             code=place.code,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from constrain.fields.values import FieldError, array, mapping
-from constrain.server.requests.limits import MAX_TOOLS
+from constrain.server.requests.limits import RANGES
 from constrain.server.requests.tools import Tools, places_of, read_tool, read_tool_choice
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def read_functions(body: Mapping[str, Any], subset: StrictSubset) -> Tools:
     """Reads the functions of a request as compiled tools, and the choice between them. Raises ``FieldError``."""
     given = body.get("functions")
     found: list[tuple[Tool, Place]] = []
-    for index, function in enumerate([] if given is None else array(given, "functions", MAX_TOOLS)):
+    for index, function in enumerate([] if given is None else array(given, "functions", RANGES["functions"][1])):
         place = f"functions[{index}]"
         found.append(read_tool("function", mapping(function, place), place, subset))
     places, tools = places_of(found, "functions"), tuple(tool for tool, _ in found)

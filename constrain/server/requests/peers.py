@@ -29,16 +29,13 @@ from constrain.server.requests.formats import (
     require_flat,
     text_of,
 )
+from constrain.server.requests.limits import RANGES
 from constrain.server.requests.places import Place
 from constrain.server.requests.refusals import asks_for_nothing, unsupported
 from constrain.server.requests.structural import read_structural_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-MAX_CHOICES_OF_TEXT = 10_000
-"""Texts of ``guided_choice`` or ``structured_outputs.choice``. Beyond: status 400."""
-
 
 _OPTIONS = ("disable_any_whitespace", "disable_additional_properties", "whitespace_pattern")
 """Members of ``structured_outputs`` that change the language of a JSON Schema and are not read."""
@@ -78,7 +75,8 @@ def _read_json(given: object, where: str) -> Format:
 
 
 def _read_choice(given: object, where: str) -> Format:
-    texts = [text_of(text, f"{where}[{index}]") for index, text in enumerate(array(given, where, MAX_CHOICES_OF_TEXT))]
+    listed = array(given, where, RANGES["choice"][1])
+    texts = [text_of(text, f"{where}[{index}]") for index, text in enumerate(listed)]
     if not texts:
         raise FieldError(f"Invalid '{where}': there is no text to choose.", param=where, code="empty_array")
     return format_of_source(lambda: choice(*texts), where, "choice")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.fields.values import FieldError, boolean, integer
 from constrain.server.http.account import warn
-from constrain.server.requests.limits import MAX_CHOICES
+from constrain.server.requests.limits import RANGES
 from constrain.server.requests.refusals import unsupported
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Question:
 
 def read_n(body: Mapping[str, Any]) -> int:
     """Reads ``n``: the number of answers per prompt. Raises ``FieldError``."""
-    return integer(body, "n", 1, MAX_CHOICES) or 1
+    return integer(body, "n", *RANGES["n"]) or 1
 
 
 def take_prefill(

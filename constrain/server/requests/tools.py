@@ -31,7 +31,7 @@ from constrain.fields.values import (
 from constrain.server.http.account import warn
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.formats import describe_refusals, require_flat, require_strict, text_of_schema
-from constrain.server.requests.limits import MAX_TOOLS
+from constrain.server.requests.limits import RANGES
 from constrain.server.requests.places import Place, report_place
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def read_tools(
     *,
     is_flat: bool,
     names: re.Pattern[str] = TOOL_NAME,
-    most: int | None = MAX_TOOLS,
+    most: int | None = RANGES["tools"][1],
 ) -> Tools:
     """Reads the tools of a request and the choice between them. Raises ``ApiError`` or ``FieldError`` with the place.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.fields.values import array
 from constrain.server.http.errors import ApiError, convert_field_errors
-from constrain.server.requests.limits import MAX_MESSAGES, MAX_PAGE
+from constrain.server.requests.limits import RANGES
 from constrain.server.requests.pages import read_page
 from constrain.server.responses.input import REFERENCE, add_ids, read_items
 
@@ -109,7 +109,7 @@ class ResponseStore(ABC):
         """
         wanted = [item["id"] for item in items if item["type"] == REFERENCE]
         with convert_field_errors():
-            array(wanted, "input", MAX_MESSAGES)
+            array(wanted, "input", RANGES["messages"][1])
         kept: dict[str, dict[str, Item]] = {}
         for response_id in {name for item_id in wanted for name in _responses_of(item_id)} if self.keeps else ():
             found = self.read(owner, response_id)
@@ -178,4 +178,6 @@ def _make_stored(
 
 def input_items_page(stored: StoredResponse, query: Mapping[str, str]) -> dict[str, Any]:
     """Returns the page of input items that a query asks for (``limit``, ``order``, ``after``). Raises ``ApiError``."""
-    return read_page(stored.input_items, query, most=MAX_PAGE, default=20, name=itemgetter("id"), describe=dict)
+    return read_page(
+        stored.input_items, query, most=RANGES["limit"][1], default=20, name=itemgetter("id"), describe=dict
+    )

@@ -54,11 +54,8 @@ Masks with fewer words mostly allow spellings of one text, or white space.
 _TRIED_TOKENS = 200
 """Tokens of one trial text at most; then the trial ends."""
 
-_MASK_SECONDS = 0.5
-"""CPU seconds that one mask of a trial text may take. Beyond: LimitError, status 400."""
-
 _TEXT_SECONDS = 2.0
-"""CPU seconds that one trial text may take for all its masks together. Beyond: LimitError, status 400."""
+"""CPU seconds that all masks of one trial text may take; a single one, a quarter. Beyond: LimitError, status 400."""
 
 _BLAME_SHARE = 0.3
 """Share of the time limit that the parts of an answer get, after the whole took too long, to show which part is the
@@ -329,9 +326,9 @@ def _walk(matcher: Matcher, row: Any, take: Callable[[int], None], *, hurries: b
         token = ending[0] if ending else _draw_token(row, words, drawn)
         matcher.accept(token)
         now = time.process_time()
-        if now - started > _MASK_SECONDS:
+        if now - started > _TEXT_SECONDS / 4:
             raise _SlowPlaceError(
-                f"it takes more than {_MASK_SECONDS:g} seconds to say what may follow at some place of a text; "
+                f"it takes more than {_TEXT_SECONDS / 4:g} seconds to say what may follow at some place of a text; "
                 f"simplify patterns and their bounds"
             )
         if now - begun > _TEXT_SECONDS:

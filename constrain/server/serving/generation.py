@@ -22,7 +22,7 @@ from constrain.generation.planning import make_plan, plan_continuation
 from constrain.generation.voting import decide
 from constrain.server.http.account import current
 from constrain.server.http.errors import ApiError, context_overflow, convert_field_errors, too_busy, unavailable
-from constrain.server.requests.limits import MAX_MESSAGES
+from constrain.server.requests.limits import RANGES
 from constrain.server.requests.texts import text_tokens
 from constrain.server.sandbox.capturing import find_captures
 from constrain.server.sandbox.certifying import make_certificate
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _WAITING_SHARE = 0.5
-"""Share of a request's time that it may wait for other requests to be compiled: a half. Beyond: status 429."""
+"""Share of a request's time that it may wait for other requests to be compiled; then it gets status 429."""
 
 _PREPARING = 4
 """Requests that are prepared at the same time. Others wait for a thread, without blocking the event loop."""
@@ -424,7 +424,7 @@ def refuse_endless(question: Question, model: Model) -> None:
     prompt, place = question.prompt, question.places.prompt
     if isinstance(prompt, list):
         with convert_field_errors():
-            array(prompt, place, MAX_MESSAGES)
+            array(prompt, place, RANGES["messages"][1])
     longest = longest_token(model.vocabulary)
     if (size := text_size(prompt) + len(question.prefill.encode())) > model.n_ctx * longest:
         there = f"there are {size} bytes of text in your {place}"

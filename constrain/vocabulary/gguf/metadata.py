@@ -48,10 +48,6 @@ _SHOWN = 80
 _ALIGNMENT = 32
 """Bytes to whose multiples the data of tensors is aligned, if the file does not say."""
 
-_MAX_DIMENSIONS = 8
-"""Dimensions of a tensor in a GGUF file: ggml has four, and a number far beyond means a damaged file. Beyond:
-ModelError."""
-
 
 @dataclass(frozen=True, slots=True)
 class StringArray:
@@ -235,7 +231,7 @@ class _Reader:
     def tensor(self) -> tuple[str, Tensor]:
         name = self.string()
         dimensions: int = self.scalar("I")
-        if dimensions > _MAX_DIMENSIONS:
+        if dimensions > 8:  # ggml has four
             raise ModelError(f"{self.name}: damaged: {dimensions} dimensions at byte {self.position - 4}, {self.place}")
         shape = tuple(self.scalar("Q") for _ in range(dimensions))
         return name, Tensor(shape, kind=self.scalar("I"), offset=self.scalar("Q"))

@@ -24,7 +24,7 @@ from constrain.errors import ModelError
 from constrain.vocabulary.ends import END_NAMES, not_ends
 from constrain.vocabulary.gguf.metadata import Metadata, StringArray, read_metadata, shown
 from constrain.vocabulary.spelling import SPACE, byte_level_alphabet, read_byte_token
-from constrain.vocabulary.table import MAX_PADDING, TokenTable, make_table
+from constrain.vocabulary.table import MOST_PADDING, TokenTable, make_table
 
 if TYPE_CHECKING:
     import os
@@ -91,11 +91,11 @@ def _padding(metadata: Metadata, count: int) -> int:
     architecture = metadata.text("general.architecture")
     declared = metadata.integer(f"{architecture}.vocab_size") or 0
     padding = max(rows, declared) - count
-    if padding > MAX_PADDING:
+    if padding > MOST_PADDING:
         name = _EMBEDDING if rows >= declared else shown(f"{architecture}.vocab_size")
         raise ModelError(
             f"{metadata.path}: damaged: {name} says {count + padding} ids, but the tokenizer has {count} tokens; "
-            f"at most {MAX_PADDING} more are supported"
+            f"at most {MOST_PADDING} more are supported"
         )
     return max(padding, 0)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from constrain.arguments import integer, wrong_type
 from constrain.errors import ModelError
 from constrain.vocabulary.ends import ends_by_name
-from constrain.vocabulary.table import MAX_PADDING, make_table
+from constrain.vocabulary.table import MOST_PADDING, make_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,9 +44,9 @@ def finish_table(texts: list[bytes], special: Mapping[int, str], sizing: Sizing,
         if not 0 <= token < count:
             raise ModelError(f"{where}: end-of-generation id {token} is out of range: there are {count} tokens")
     width = count if sizing.n_vocab is None else integer("n_vocab", sizing.n_vocab)
-    if width - count > MAX_PADDING:
+    if width - count > MOST_PADDING:
         raise ModelError(
-            f"{where}: n_vocab is {width}, but the tokenizer has {count} tokens; at most {MAX_PADDING} more are "
+            f"{where}: n_vocab is {width}, but the tokenizer has {count} tokens; at most {MOST_PADDING} more are "
             f"supported"
         )
     cut = [token for token in range(max(width, 0), count) if token in ends or (texts[token] and token not in special)]

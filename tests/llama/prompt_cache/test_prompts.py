@@ -21,7 +21,7 @@ import constrain
 from constrain import private_folders
 from constrain.llama.prompt_cache import files
 from constrain.llama.prompt_cache.identity import ModelFacts
-from constrain.llama.prompt_cache.prompts import MAX_WAITING_STATES, MIN_KEPT_TOKENS
+from constrain.llama.prompt_cache.prompts import MIN_KEPT_TOKENS, WAITING_STATES
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.vocabulary.gguf.files import fingerprint, has_tensor
 from tests.support.gguf_files import finish
@@ -286,7 +286,7 @@ def test_too_many_waiting_states_are_not_kept(tmp_path: Path) -> None:
     cache, prompts = prompts_in(tmp_path)
     with cache._lock:  # the writer waits
         kept = [cache.has_room()]
-    for seed in range(MAX_WAITING_STATES + 5):
+    for seed in range(WAITING_STATES + 5):
         cache._waiting.append((str(seed), lambda: None))
         kept.append(cache.has_room())
     assert kept[0] is True

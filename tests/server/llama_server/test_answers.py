@@ -12,7 +12,6 @@ import constrain
 from constrain.server.app import Application
 from constrain.server.http.errors import ApiError
 from constrain.server.llama_server.request import (
-    MAX_EXTRA,
     ContinuationRequest,
     Gap,
     read_completion,
@@ -21,7 +20,7 @@ from constrain.server.llama_server.request import (
     read_tokenize,
 )
 from constrain.server.llama_server.tokens import prompt_tokens
-from constrain.server.requests.limits import MAX_STOP_SEQUENCES
+from constrain.server.requests.limits import RANGES
 from constrain.server.settings import Settings
 from tests.support import each_row, for_each
 from tests.support.server.asking import ask, error_of
@@ -203,8 +202,8 @@ def refusal(read: Any, fields: dict[str, Any]) -> ApiError:
 
 @each_row(
     "read, fields",
-    (completion, {"stop": ["a"] * (MAX_STOP_SEQUENCES + 1)}),
-    (infill, {"input_extra": [{"text": "a"}] * (MAX_EXTRA + 1)}),
+    (completion, {"stop": ["a"] * (RANGES["stop_sequences"][1] + 1)}),
+    (infill, {"input_extra": [{"text": "a"}] * (RANGES["input_extra"][1] + 1)}),
 )
 def test_long_lists_are_refused(read: Any, fields: dict[str, Any]) -> None:
     error = refusal(read, fields)

@@ -13,7 +13,7 @@ from constrain.server.http.account import Account
 from constrain.server.http.errors import ApiError
 from constrain.server.messages.conversation import read_conversation
 from constrain.server.messages.request import MessagesRequest, read_count_request, read_messages_request
-from constrain.server.requests.limits import MAX_STOP_SEQUENCES
+from constrain.server.requests.limits import RANGES
 from constrain.server.settings import Settings
 from tests.support import each_row, for_each
 
@@ -43,9 +43,10 @@ def test_numbers_and_stop_sequences_become_options() -> None:
 
 
 def test_stop_sequences_are_limited() -> None:
-    assert len(options(stop_sequences=["a"] * MAX_STOP_SEQUENCES)["stop"]) == MAX_STOP_SEQUENCES
+    most = RANGES["stop_sequences"][1]
+    assert len(options(stop_sequences=["a"] * most)["stop"]) == most
     with pytest.raises(ApiError, match="'stop_sequences': array too long"):
-        options(stop_sequences=["a"] * (MAX_STOP_SEQUENCES + 1))
+        options(stop_sequences=["a"] * (most + 1))
 
 
 @for_each(
