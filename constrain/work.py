@@ -1,4 +1,7 @@
-"""The work limit of one compilation, counted in steps, so that it does not depend on the speed of the machine."""
+"""The limits that several front ends share: the steps of one compilation, nesting, counts, and cases.
+
+Steps are counted, and not time, so that limits do not depend on the speed of the machine.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,34 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-MAX_EXPANSION_WORK = 2_000_000
-"""Steps of one compilation, about a second; the largest real schemas take 1,200,000. Beyond: LimitError.
+MAX_COMPILE_WORK = 2_000_000
+"""Steps of one compilation, about a second; the largest real schemas take 1,200,000. The kernel may take as many when
+it reads the grammar, and so may all questions about patterns together.
 
 Steps are counted by the size of the objects made or compared (subschemas, keywords, pairs of alternatives, edges,
 digits of bounds), never by time, and do not depend on caches. Those of the kernel's questions and proofs count, too;
 they differ by a few per cent from process to process, with the seed of its hashes.
 """
+
+MAX_ALTERNATIVES = 1_000
+"""Alternatives of one JSON type that ``anyOf``, ``allOf``, ``oneOf`` and ``not`` make of one value, and classes into
+which key patterns divide the keys of one object; real schemas have fewer than 100. Beyond: LimitError."""
+
+MAX_CASES = 50_000
+"""Cases of one value that must satisfy, or violate, several schemas: nodes of its decision diagrams, and states and
+transitions of its automaton; the largest real schemas need 7,000. Beyond: LimitError."""
+
+MAX_DISTINCT = 300
+"""Different items that an array must have, and undeclared keys that an object must have; an answer writes all of them,
+and each must differ from all before. Beyond: LimitError."""
+
+MAX_LEAST_COUNT = 200_000
+"""Times that an item of an array, or a part of a rule, may be required in a row, as 3 in ``"a"{3,}``; an answer has to
+write all of them. Beyond: LimitError."""
+
+MAX_COUNTER = 2**31 - 1
+"""Items, members, repetitions or tokens that one number of a schema, grammar or pattern counts. Beyond: LimitError, or
+an error of the notation with the place of the number."""
 
 _QUESTION_STEPS = 20
 """Steps for one question to the kernel, because it reads the expressions first."""
@@ -33,7 +57,7 @@ _KERNEL_STEPS_PER_STEP = 3
 class _Work(threading.local):
     """The steps that the current compilation of this thread may still take; ``depth``: the nesting of compilations."""
 
-    left = MAX_EXPANSION_WORK
+    left = MAX_COMPILE_WORK
     depth = 0
     counted = 0  # the value of kernel.steps_taken() when the kernel's steps were last counted
 
@@ -58,7 +82,7 @@ def garbage_kept() -> Iterator[None]:
     """Pauses Python's garbage collector while a grammar is made.
 
     The collector would traverse all objects of the compilation repeatedly, which doubles the time of large ones. Almost
-    all are in use until the end, and ``MAX_EXPANSION_WORK`` limits them. When one of several threads ends, it collects
+    all are in use until the end, and ``MAX_COMPILE_WORK`` limits them. When one of several threads ends, it collects
     the young generation, so that threads that compile all the time cannot postpone collection forever.
     """
     global _threads_compiling, _was_enabled  # noqa: PLW0603 - the collector is one for the process
@@ -84,9 +108,9 @@ def garbage_kept() -> Iterator[None]:
 
 @contextmanager
 def compilation() -> Iterator[None]:
-    """Grants this thread ``MAX_EXPANSION_WORK`` steps, unless it is part of an enclosing compilation."""
+    """Grants this thread ``MAX_COMPILE_WORK`` steps, unless it is part of an enclosing compilation."""
     if _work.depth == 0:
-        _work.left = MAX_EXPANSION_WORK
+        _work.left = MAX_COMPILE_WORK
         _work.counted = kernel.steps_taken()
     _work.depth += 1
     try:
@@ -99,7 +123,7 @@ def compilation() -> Iterator[None]:
 def apart() -> Iterator[None]:
     """Grants a separate budget to work whose result is cached: the cost of a compilation must not depend on caches."""
     spend(0)
-    left, _work.left = _work.left, MAX_EXPANSION_WORK
+    left, _work.left = _work.left, MAX_COMPILE_WORK
     try:
         yield
     finally:
@@ -116,7 +140,7 @@ def spend(steps: int) -> None:
     _work.counted = taken
     if _work.left < 0 and _work.depth:
         raise LimitError(
-            f"compiling this takes more steps than MAX_EXPANSION_WORK = {MAX_EXPANSION_WORK}; "
+            f"compiling this takes more steps than MAX_COMPILE_WORK = {MAX_COMPILE_WORK}; "
             "leave parts out, or make them smaller"
         )
 
@@ -132,4 +156,4 @@ def asked(question: Callable[..., Answer], *arguments: object, **options: object
 
 def steps_taken() -> int:
     """Returns the steps of the current compilation of this thread, or of the last one."""
-    return MAX_EXPANSION_WORK - _work.left
+    return MAX_COMPILE_WORK - _work.left

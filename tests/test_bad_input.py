@@ -93,9 +93,9 @@ Pattern | /items/pattern | column 1: 'None' is no general category | {"items": {
 Pattern | /items/pattern | column 8: two groups have the name a | {"items": {"pattern": "(?<a>x)(?<a>y)"}}
 Pattern | /items/pattern | column 1: a backslash at the end escapes nothing | {"items": {"pattern": "\\"}}
 Pattern | /items/pattern | column 2: this ) closes no group | {"items": {"pattern": "a)"}}
-Limit | /properties/a/maximum | MAX_EXPONENT | {"properties": {"a": {"maximum": -1e99999999999}}}
-Limit | /items/minLength | MAX_EXPONENT | {"items": {"minLength": 1e99999999}}
-Limit | /items | MAX_INTEGER_DIGITS | {"items": {"enum": [1e9999, 1]}}
+Limit | /properties/a/maximum | MAX_DIGITS | {"properties": {"a": {"maximum": -1e99999999999}}}
+Limit | /items/minLength | MAX_DIGITS | {"items": {"minLength": 1e99999999}}
+Limit | /items/enum | MAX_DIGITS | {"items": {"enum": [1e9999, 1]}}
 Schema | - | too large an exponent | {"const": 1e999999999999999999999}
 Schema | - | too large an exponent | {"multipleOf": 1e-99999999999999999999999}
 """
@@ -146,7 +146,7 @@ HUGE = {
 REFUSED_HUGE: dict[str, tuple[str, str, str | None]] = {
     "minLength": ("LimitError", "MAX_INTERSECTION_STATES", ""),
     "minLength of a property": ("LimitError", "MAX_INTERSECTION_STATES", "/properties/a"),
-    "minItems": ("LimitError", "MAX_MINIMUM_ITEMS", ""),
+    "minItems": ("LimitError", "MAX_LEAST_COUNT", ""),
     "a gap counted twice": ("LimitError", "MAX_COMPILE_WORK", ""),
     "a count of a billion": ("LimitError", "MAX_SHORTEST_MATCH", "/items"),
     "bounds of 1,000 digits": ("UnsupportedSchemaError", 'precision="decimal"', "/maximum"),

@@ -34,7 +34,7 @@ class CompiledSchema:
     raw_arguments: frozenset[str] = frozenset()
     """Arguments of a call that are strings, written without quotes and escapes."""
     steps: int = 0
-    """Compilation steps taken, out of ``MAX_EXPANSION_WORK``."""
+    """Compilation steps taken, out of ``MAX_COMPILE_WORK``."""
 
     @property
     def part(self) -> Grammar:

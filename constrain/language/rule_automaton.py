@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
+from constrain.work import MAX_COUNTER
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Edge
 
 START, END = 0, 1
-
-MAX_COUNTER = 2**31 - 1
-"""Items, members or repetitions that one counter of the kernel counts. Beyond: LimitError."""
 
 
 class RuleAutomaton:

@@ -43,6 +43,7 @@ from constrain.lark.reading.syntax import (
 )
 from constrain.lark.terminals import named_expressions, terminal_expression
 from constrain.lark.token_options import with_limit, with_token_options
+from constrain.work import MAX_LEAST_COUNT
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
@@ -53,10 +54,6 @@ if TYPE_CHECKING:
 MAX_WRITTEN_OUT = 64
 """Leaves of the copies up to which a count is written out; above it, the grammar gets a counter, which takes memory in
 every state."""
-
-MAX_LEAST_COUNT = 200_000
-"""Times that a part of a rule may be required in a row, in Lark and GBNF grammars, as 3 in ``"a"{3,}``. Beyond:
-LimitError with the place of the part."""
 
 
 class Language(Merging):

@@ -19,8 +19,8 @@ QUOTE, SOURCES, GIVEN_SOURCES = "x-quote", "x-sources", "x-given-sources"
 PROMPT = "prompt"
 """Name of the source of quotes that name none: the texts of the user's messages."""
 
-MAX_SOURCE_CHARACTERS = 1_000_000
-"""Characters of all texts of one source of quotes. Beyond: LimitError."""
+MAX_QUOTE_CHARACTERS = 1_000_000
+"""Characters of all texts of one source of quotes; the kernel has the same limit."""
 
 Texts: TypeAlias = tuple[str, ...]
 """The texts of one source; a quote lies within one of them."""
@@ -95,9 +95,9 @@ def _texts(given: object, place: str) -> Texts:
         found = lone_surrogate(text)
         if found is not None:
             raise ValueError(f"{place} has a lone surrogate at position {found}, which no answer can contain")
-    if sum(map(len, texts)) > MAX_SOURCE_CHARACTERS:
+    if sum(map(len, texts)) > MAX_QUOTE_CHARACTERS:
         raise LimitError(
-            f"{place} has more characters than MAX_SOURCE_CHARACTERS = {MAX_SOURCE_CHARACTERS}; quote from a part of it"
+            f"{place} has more characters than MAX_QUOTE_CHARACTERS = {MAX_QUOTE_CHARACTERS}; quote from a part of it"
         )
     return tuple(texts)
 

@@ -52,10 +52,10 @@ def test_a_schema_beyond_the_limit_is_refused_with_its_name_and_the_place(
         schema["$defs"] = schema["properties"]["below"].pop("$defs")
     options = dict(family.options)
     steps = steps_of(schema, **options)
-    monkeypatch.setattr(_work, "MAX_EXPANSION_WORK", steps)
+    monkeypatch.setattr(_work, "MAX_COMPILE_WORK", steps)
     assert steps_of(schema, **options) == steps
-    monkeypatch.setattr(_work, "MAX_EXPANSION_WORK", steps // 2)
-    with pytest.raises(constrain.LimitError, match=f"MAX_EXPANSION_WORK = {steps // 2}; leave parts out") as caught:
+    monkeypatch.setattr(_work, "MAX_COMPILE_WORK", steps // 2)
+    with pytest.raises(constrain.LimitError, match=f"MAX_COMPILE_WORK = {steps // 2}; leave parts out") as caught:
         compile_schema(schema, **options)
     assert caught.value.pointer is not None
 
@@ -73,9 +73,9 @@ def test_parts_of_a_grammar_share_one_allowance(monkeypatch: pytest.MonkeyPatch)
     embedded = '%json {"type": "integer", "minimum": 3}'
     one = constrain.Lark(f"start: a\na: {embedded}")
     four = constrain.Lark(f"start: a b c d\na: {embedded}\nb: {embedded}\nc: {embedded}\nd: {embedded}")
-    monkeypatch.setattr(_work, "MAX_EXPANSION_WORK", 2 * steps_of({"type": "integer", "minimum": 3}))
+    monkeypatch.setattr(_work, "MAX_COMPILE_WORK", 2 * steps_of({"type": "integer", "minimum": 3}))
     constrain.compile(one, byte_vocabulary(), cache=False)
-    with pytest.raises(constrain.LimitError, match="MAX_EXPANSION_WORK"):
+    with pytest.raises(constrain.LimitError, match="MAX_COMPILE_WORK"):
         constrain.compile(four, byte_vocabulary(), cache=False)
 
 
@@ -118,11 +118,11 @@ def test_questions_to_the_kernel_count_together(monkeypatch: pytest.MonkeyPatch)
     steps = _work.steps_taken()
     assert answers == [one == other for one in range(8) for other in range(8)]
     assert steps > 5_000
-    monkeypatch.setattr(_work, "MAX_EXPANSION_WORK", steps // 2)
+    monkeypatch.setattr(_work, "MAX_COMPILE_WORK", steps // 2)
     with _work.compilation():
-        with pytest.raises(constrain.LimitError, match="MAX_EXPANSION_WORK"):
+        with pytest.raises(constrain.LimitError, match="MAX_COMPILE_WORK"):
             [_work.asked(kernel.is_empty, question) for question in questions]
-        with pytest.raises(constrain.LimitError, match="MAX_EXPANSION_WORK"):
+        with pytest.raises(constrain.LimitError, match="MAX_COMPILE_WORK"):
             _work.asked(pytest.fail, "a question is asked though no work is left")
 
 
@@ -133,8 +133,8 @@ def test_the_parts_of_a_structural_tag_share_the_work(monkeypatch: pytest.Monkey
         return constrain.compile(constrain.StructuralTag(tag), byte_vocabulary(), cache=False)
 
     compiled(5, 6, 7, 8)
-    monkeypatch.setattr(_work, "MAX_EXPANSION_WORK", _work.steps_taken() // 2)
-    with pytest.raises(constrain.LimitError, match="MAX_EXPANSION_WORK"):
+    monkeypatch.setattr(_work, "MAX_COMPILE_WORK", _work.steps_taken() // 2)
+    with pytest.raises(constrain.LimitError, match="MAX_COMPILE_WORK"):
         compiled(8, 7, 6, 5)
 
 
@@ -143,6 +143,6 @@ def test_a_proof_that_has_no_steps_left_is_no_fault_of_the_grammar(monkeypatch: 
     vocabulary = constrain.Vocabulary.from_tokens([*tokens, b"", b""], eos=[256], special={257: "<|x|>"})
     grammar = constrain.Lark("start: a\na[max_tokens=9]: <|x|> <|x|>\n")
     constrain.compile(grammar, vocabulary)
-    monkeypatch.setattr(_work, "MAX_EXPANSION_WORK", 1)
-    with pytest.raises(constrain.LimitError, match="MAX_EXPANSION_WORK"):
+    monkeypatch.setattr(_work, "MAX_COMPILE_WORK", 1)
+    with pytest.raises(constrain.LimitError, match="MAX_COMPILE_WORK"):
         constrain.compile(grammar, vocabulary, cache=False)

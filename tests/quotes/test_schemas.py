@@ -123,7 +123,7 @@ MISTAKES: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     ({"x-quote": {"source": "it", "fold": True}, "pattern": "a"}, {"it": "a"}, UnsupportedSchemaError, "at /pattern"),
     ({"x-quote": "it"}, {"it": 3}, TypeError, r"sources\['it'\] must be a text or a list of texts"),
     ({"x-quote": "it"}, {"it": "\ud800"}, ValueError, "lone surrogate"),
-    ({"x-quote": "it"}, {"it": "a" * 1_000_001}, LimitError, "MAX_SOURCE_CHARACTERS = 1000000"),
+    ({"x-quote": "it"}, {"it": "a" * 1_000_001}, LimitError, "MAX_QUOTE_CHARACTERS = 1000000"),
 ]
 
 

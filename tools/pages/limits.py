@@ -29,9 +29,10 @@ _OPERATIONS = {ast.Mult: operator.mul, ast.Sub: operator.sub, ast.Pow: operator.
 
 _HEADER = f"""# Limits
 
-The named limits on schemas, grammars, patterns, models and requests. The message of an error or warning has the name of
-the limit that was met, or its value, unless its line below names another error; `Matcher.limits_met` and
-`Completion.limits_met` list names, too. Limits are constants and cannot be raised. Each has a name of its own.
+The named limits on schemas, grammars, patterns, answers and requests. The message of an error or warning has the name
+of the limit that was met, or its value, unless its line below names another error; `Matcher.limits_met` and
+`Completion.limits_met` list names, too. Limits are constants and cannot be raised: make the input smaller where the
+message says so. Each has a name of its own. The server's `/openapi.json` has the ranges of the fields of requests.
 
 {NOTE}"""
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.errors import LimitError
 from constrain.json_schema.documents.locations import Scope
+from constrain.work import spend
 
 if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import SchemaSource
 
-MAX_DYNAMIC_SCOPES = 1_000
-"""Dynamic scopes of one schema; choices between resources can combine exponentially, metaschemas have 2. Beyond:
-LimitError."""
+SCOPE_STEPS = 2_000
+"""Compilation steps for one dynamic scope; choices between resources can combine exponentially, metaschemas have 2."""
 
 RECURSIVE = ""
 """The name of ``$recursiveAnchor`` among the dynamic anchors; no anchor has an empty name."""
@@ -45,9 +44,6 @@ class Scopes:
         key = frozenset(outermost.items())
         entered = self._interned.get(key)
         if entered is None:
-            if len(self._interned) >= MAX_DYNAMIC_SCOPES:
-                raise LimitError(
-                    f"dynamic references have more dynamic scopes than MAX_DYNAMIC_SCOPES = {MAX_DYNAMIC_SCOPES}"
-                )
+            spend(SCOPE_STEPS)
             entered = self._interned[key] = Scope(outermost)
         return entered

@@ -16,9 +16,6 @@ _LIKENESS = 0.75
 _LONGER = 2
 """Characters by which the lengths of the two may differ: ``repository`` is no misspelt ``npmRepository``."""
 
-_MOST_COMPARED = 10_000
-"""Pairs of keys of one schema that are compared, which takes at most 0.1 s. Beyond: none are."""
-
 
 def misspelt_keys(schema: object) -> Iterator[tuple[str, str]]:
     """Yields the required keys that no property of a schema has, each with the optional property that seems meant.
@@ -37,7 +34,7 @@ def misspelt_keys(schema: object) -> Iterator[tuple[str, str]]:
             return
     strays = [key for key in required if key not in properties]
     optional = sorted(properties.keys() - set(required))
-    if len(strays) * len(optional) <= _MOST_COMPARED:
+    if len(strays) * len(optional) <= 10_000:  # pairs, compared in at most 0.1 s
         for key in strays:
             if near := closest(key, [name for name in optional if abs(len(name) - len(key)) <= _LONGER], _LIKENESS):
                 yield key, near

@@ -8,20 +8,17 @@ from constrain.errors import LimitError
 from constrain.json_schema.shapes.arrays import longest_length
 from constrain.language.grammar import VALUE_SET, Action, Condition, Edge
 from constrain.language.rule_automaton import END, START, RuleAutomaton
+from constrain.work import MAX_LEAST_COUNT
 
 if TYPE_CHECKING:
     from constrain.json_schema.emission.emitting import Emitting
     from constrain.json_schema.shapes.data import ArrayShape
 
 
-MAX_MINIMUM_ITEMS = 50_000
-"""Items that an array must have; an answer has to write all of them. Beyond: LimitError."""
-
-
 def add_array(emitter: Emitting, automaton: RuleAutomaton, shape: ArrayShape) -> None:
     """Adds edges from START to END that read the arrays of a shape, which must admit at least one."""
-    if shape.minimum > MAX_MINIMUM_ITEMS:
-        raise LimitError(f"an array must have more items than MAX_MINIMUM_ITEMS = {MAX_MINIMUM_ITEMS}")
+    if shape.minimum > MAX_LEAST_COUNT:
+        raise LimitError(f"an array must have more items than MAX_LEAST_COUNT = {MAX_LEAST_COUNT}; lower minItems")
     edges = automaton.edges
     punctuation = emitter.punctuation
     longest = longest_length(shape)

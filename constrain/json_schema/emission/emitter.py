@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.strings import StringShape
     from constrain.language.policies import Policies
 
-MAX_EDGES = 2_000_000
-"""Edges of one grammar; the largest real schemas have about 100,000. Beyond: LimitError."""
-
 
 _ANY_KIND = "array or object"
 """The kind of a rule for both arrays and objects; ``array`` and ``object`` are those of one of them."""
@@ -89,7 +86,6 @@ class Emitter(Emitting):
         self._always_apart = keys_apart
         self.keys_apart = keys_apart
         """Whether keys and colons are separate lexemes in the rule that is being made."""
-        self._edges = 0
 
     def emit(self, root: Goal, reachable: Iterable[Goal]) -> Grammar:
         """Returns the grammar of a goal that admits a value; ``reachable``: the goal and all goals that it leads to."""
@@ -351,10 +347,7 @@ class Emitter(Emitting):
 
     def count_rule(self, edges: int) -> None:
         """Counts a rule with so many edges. Raises LimitError."""
-        self._edges += edges
         spend(RULE_STEPS + EDGE_STEPS * edges)
-        if self._edges > MAX_EDGES:
-            raise LimitError(f"the grammar has more edges than MAX_EDGES = {MAX_EDGES}")
 
 
 def _is_of_kind(combined: Combination, kind: str) -> bool:

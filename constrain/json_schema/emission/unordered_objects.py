@@ -11,21 +11,15 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import LimitError
+from constrain.json_schema.emission.emitting import EDGE_STEPS
 from constrain.language.grammar import EPSILON, TEXT_SET, Action, Condition, Edge
 from constrain.language.rule_automaton import END, RuleAutomaton
+from constrain.work import MAX_DISTINCT, spend
 
 if TYPE_CHECKING:
     from constrain.json_schema.emission.emitting import Emitting, UndeclaredKey
     from constrain.json_schema.shapes.data import Goal, ObjectShape
     from constrain.json_schema.shapes.keys import KeyClass
-
-
-MAX_NEW_KEYS = 300
-"""Undeclared keys that an object must have; an answer has to write all of them, and each must differ from all before.
-Beyond: LimitError."""
-
-MAX_KEY_CHOICES = 200_000
-"""Number of keys in any order, times ``minProperties``. Beyond: LimitError."""
 
 
 class Member(NamedTuple):
@@ -38,14 +32,9 @@ class Member(NamedTuple):
 
 def check_new_keys(shape: ObjectShape, members: list[Member]) -> None:
     """Raises LimitError if an object must have too many undeclared keys."""
-    if shape.minimum - len(members) > MAX_NEW_KEYS:
-        raise LimitError(f"an object must have more undeclared keys than MAX_NEW_KEYS = {MAX_NEW_KEYS}")
-
-
-def _check_choices(shape: ObjectShape, members: list[Member]) -> None:
-    if shape.minimum > len(shape.required) and shape.minimum * len(members) > MAX_KEY_CHOICES:
+    if shape.minimum - len(members) > MAX_DISTINCT:
         raise LimitError(
-            f"minProperties times the number of keys in any order is greater than MAX_KEY_CHOICES = {MAX_KEY_CHOICES}"
+            f"an object must have more undeclared keys than MAX_DISTINCT = {MAX_DISTINCT}; lower minProperties"
         )
 
 
@@ -92,7 +81,7 @@ def add_unordered(
     classes: list[KeyClass],
 ) -> None:
     """Adds the members and the end of an object, from the state after the opening brace to END."""
-    _check_choices(shape, members)
+    spend(EDGE_STEPS * shape.minimum * len(members))
     edges = automaton.edges
     available = len(members) + sum(key_class.number for key_class in classes)
     greatest = available if shape.maximum is None else min(available, shape.maximum)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from constrain.errors import describe_pointer
 from constrain.json_schema.formulas.closing import closed_combination, declares_keys
-from constrain.json_schema.formulas.disjoint import DISCRIMINATOR_DEPTH, MAX_BRANCH_PAIRS, are_disjoint, listed_scalars
+from constrain.json_schema.formulas.disjoint import DISCRIMINATOR_DEPTH, are_disjoint, listed_scalars
 from constrain.json_schema.formulas.objects import object_automaton
 from constrain.json_schema.shapes.combined import intersect_combined, is_array
 from constrain.json_schema.shapes.data import (
@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 MAX_TOGETHER = 40
 """Alternatives of one object, combinations included: enough for all combinations of five. Beyond: each object has the
 keys of one alternative only, and a warning says so."""
+
+COMPARED_PAIRS = 50_000
+"""Pairs of alternatives that are compared; later ones count as overlapping."""
 
 FEW_ALTERNATIVES = 8
 """Number of alternatives up to which all pairs are compared; for more, a discriminating key is searched first."""
@@ -171,7 +174,7 @@ def _overlapping(goals: Goals, alternatives: list[Alternative]) -> Iterator[list
         if group(one) == group(two) or (lasting[one] and lasting[two] and profiles[one] == profiles[two]):
             continue
         a, b = alternatives[one], alternatives[two]
-        if _concerned(a, b) and (compared > MAX_BRANCH_PAIRS or _may_overlap(goals, a, b)):
+        if _concerned(a, b) and (compared > COMPARED_PAIRS or _may_overlap(goals, a, b)):
             group_of[group(two)] = group(one)
     members: dict[int, list[Alternative]] = {}
     for index, each in enumerate(alternatives):

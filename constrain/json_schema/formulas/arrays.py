@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from constrain.errors import UnsupportedSchemaError
 from constrain.json_schema.formulas.cases import Case, Cases, Question
 from constrain.json_schema.formulas.exploration import Move, State, explore_states
-from constrain.json_schema.formulas.formulas import ALWAYS, MAX_DECISIONS, NEVER, Decisions, bits, listed_atoms
+from constrain.json_schema.formulas.formulas import ALWAYS, NEVER, Decisions, bits, listed_atoms
 from constrain.json_schema.formulas.shape_automaton import ShapeAutomaton
 from constrain.json_schema.shapes.arrays import item_goal
 from constrain.json_schema.shapes.data import ANY, ArrayShape, Atom, Goal, ItemCount
+from constrain.work import MAX_CASES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +35,7 @@ class ArrayQuestions:
         self.base = base
         self.shapes: list[ArrayShape] = []
         counts: dict[Goal, set[int]] = {}
-        parts = listed_atoms(shape.formulas, MAX_DECISIONS)
+        parts = listed_atoms(shape.formulas, MAX_CASES)
         for atom in parts:
             if isinstance(atom.shape, ItemCount):
                 counts.setdefault(atom.shape.goal, set()).add(atom.shape.number)

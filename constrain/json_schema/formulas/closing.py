@@ -17,6 +17,7 @@ from constrain.errors import LimitError
 from constrain.json_schema.formats.expressions import format_expression
 from constrain.json_schema.formats.generated import DATED, FAR_YEARS, USUAL_YEARS, generated_format
 from constrain.json_schema.formulas.complements import has_keys
+from constrain.json_schema.formulas.formulas import too_many
 from constrain.json_schema.shapes.combined import names_in_order
 from constrain.json_schema.shapes.data import (
     ANY,
@@ -33,6 +34,7 @@ from constrain.json_schema.shapes.data import (
 from constrain.json_schema.shapes.keys import capacity
 from constrain.json_schema.shapes.objects import divide_keys, unproductive_member
 from constrain.json_schema.spelling.languages import has_text, is_surely_empty, matching
+from constrain.work import MAX_CASES
 
 if TYPE_CHECKING:
     from constrain.json_schema.shapes.data import Goal
@@ -40,9 +42,6 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.strings import StringShape
     from constrain.language.policies import Policies
     from constrain.language.tree import Expression
-
-MAX_OCCURRENCES = 20_000
-"""Occurrences of object schemas in the combination of schemas that one object must satisfy. Beyond: LimitError."""
 
 
 def emitted(goal: Goal, *, close_objects: bool) -> tuple[list[ObjectShape], list[Combination]]:
@@ -229,11 +228,8 @@ def _asserted(formulas: tuple[Formula, ...]) -> list[_Asserted]:
         if (formula, around) in seen:
             continue
         seen.add((formula, around))
-        if len(seen) > MAX_OCCURRENCES:
-            raise LimitError(
-                "object schemas occur in the combination for one object more often than "
-                f"MAX_OCCURRENCES = {MAX_OCCURRENCES} allows"
-            )
+        if len(seen) > MAX_CASES:
+            raise too_many()
         match formula:
             case Atom():
                 if isinstance(formula.shape, ObjectShape):

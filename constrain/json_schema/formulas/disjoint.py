@@ -9,7 +9,6 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from constrain.errors import LimitError
 from constrain.json_schema.documents.keyword import KEYWORDS
 from constrain.json_schema.numbers.shape import intersect_numbers
 from constrain.json_schema.shapes.arrays import item_goal
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.shapes.goals import Goals
 
-MAX_BRANCH_PAIRS = 50_000
-"""Pairs of ``oneOf`` branches that are compared: about 300 branches. Beyond: LimitError."""
+PAIR_STEPS = 10
+"""Compilation steps for each pair of ``oneOf`` branches that may overlap."""
 
 COMPARISON_STEPS = 10
 """Compilation steps for one comparison of two alternatives, arrays or objects."""
@@ -42,28 +41,17 @@ def find_overlap(goals: Goals, branches: list[Shapes]) -> tuple[int, int] | None
     if shared is not None:
         return shared
     kinds = [_kinds(branch) for branch in branches]
-    pairs = 0
     unlisted: list[int] = []  # branches with values that are not listed
     for index, (constants, others) in enumerate(kinds):
         for earlier in range(index) if others else unlisted:
             if not ((constants | others) & kinds[earlier][1] or others & kinds[earlier][0]):
                 continue
-            pairs += 1
-            spend(1)
-            if pairs > MAX_BRANCH_PAIRS:
-                raise _too_many_branches()
+            spend(PAIR_STEPS)
             if not are_disjoint(goals, branches[earlier], branches[index], DISCRIMINATOR_DEPTH):
                 return earlier, index
         if others:
             unlisted.append(index)
     return None
-
-
-def _too_many_branches() -> LimitError:
-    return LimitError(
-        f"oneOf has more pairs of branches than MAX_BRANCH_PAIRS = {MAX_BRANCH_PAIRS}, too many to find out "
-        "whether a value can satisfy two of them; write anyOf if none can, or fewer branches"
-    )
 
 
 def exclusive_union(goals: Goals, alternatives: list[Shapes], context: Shapes) -> Shapes:
@@ -85,8 +73,7 @@ def _exclusive(goals: Goals, alternatives: list[Shapes], narrowed: list[Shapes])
     overlap = find_overlap(goals, narrowed)
     if overlap is None:
         return union(narrowed)
-    if len(narrowed) ** 2 > 2 * MAX_BRANCH_PAIRS:
-        raise _too_many_branches()
+    spend(len(narrowed) ** 2 // 2 * COMPARISON_STEPS)
     overlapping: list[set[int]] = [{index} for index in range(len(narrowed))]
     for first, second in combinations(range(len(narrowed)), 2):
         if (first, second) == overlap or find_overlap(goals, [narrowed[first], narrowed[second]]) is not None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from constrain.errors import LimitError
 from constrain.json_schema.shapes.combined import TRUE_FORMULA, atoms
 from constrain.json_schema.shapes.data import And, Atom, Formula, Not, Or
-from constrain.work import spend
+from constrain.work import MAX_CASES, spend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,9 +28,6 @@ MEMORY_SHARE = 100
 
 VISITS_PER_STEP = 5
 """Nodes of a diagram that are looked at per compilation step."""
-
-MAX_DECISIONS = 30_000
-"""Nodes of the decision diagrams of one value; real schemas need dozens, the largest 7,000. Beyond: LimitError."""
 
 
 def negated(formula: Formula) -> Formula:
@@ -78,9 +75,9 @@ def listed_atoms(formulas: tuple[Formula, ...], limit: int) -> list[Atom]:
     return found
 
 
-def too_many(limit: int) -> LimitError:
-    """Returns the error for diagrams above the limit."""
-    return LimitError(f"schemas combine to more cases than MAX_DECISIONS = {limit} allows")
+def too_many(limit: int = MAX_CASES) -> LimitError:
+    """Returns the error for diagrams or automata above the limit."""
+    return LimitError(f"schemas combine in one value to more cases than MAX_CASES = {limit}; leave some of them out")
 
 
 def bits(variables: Iterable[int]) -> int:
@@ -102,7 +99,7 @@ class Decisions:
     variables, so the methods use no recursion.
     """
 
-    def __init__(self, limit: int = MAX_DECISIONS) -> None:
+    def __init__(self, limit: int = MAX_CASES) -> None:
         self._limit = limit
         self._nodes: list[tuple[int, int, int]] = [(NO_VARIABLE, 0, 0), (NO_VARIABLE, 1, 1)]
         self._supports: list[int] = [0, 0]

@@ -19,19 +19,19 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.formulas.cases import Question
-from constrain.json_schema.formulas.formulas import ALWAYS, MAX_DECISIONS, Decisions, listed_atoms
+from constrain.json_schema.formulas.formulas import ALWAYS, Decisions, listed_atoms
 from constrain.json_schema.shapes.combined import names_in_order
 from constrain.json_schema.shapes.data import ANY, NOTHING, Goal, ObjectShape
 from constrain.json_schema.shapes.key_partition import SharedKeys, partition
 from constrain.json_schema.shapes.objects import KEYS_PER_STEP, key_goals
-from constrain.work import spend
+from constrain.work import MAX_CASES, spend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from constrain.json_schema.shapes.data import Combination
 
-MAX_SHAPE_DECISIONS = 10_000
+SHAPE_DECISIONS = 10_000
 """Nodes of the diagrams over shapes; above it, variables for keys are tried instead."""
 
 
@@ -41,7 +41,7 @@ class ObjectQuestions(ABC):
     ``shapes[0]`` always holds; ``atoms`` are the other shapes.
     """
 
-    limit = MAX_DECISIONS
+    limit = MAX_CASES
 
     def __init__(self, shape: Combination, *, any_order: bool) -> None:
         self.any_order = any_order
@@ -120,7 +120,7 @@ class ObjectQuestions(ABC):
 class AboutShapes(ObjectQuestions):
     """One variable for each shape; keys come in schema order."""
 
-    limit = MAX_SHAPE_DECISIONS
+    limit = SHAPE_DECISIONS
 
     def number_variables(self) -> None:
         self.first = len(self.sizes) - 1  # the variable of shape i is first + i

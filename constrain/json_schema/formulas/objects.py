@@ -9,13 +9,14 @@ from constrain.errors import LimitError
 from constrain.json_schema.formulas.cases import Case, Cases
 from constrain.json_schema.formulas.disjoint import DISCRIMINATOR_DEPTH, are_disjoint
 from constrain.json_schema.formulas.exploration import Move, State, explore_states
-from constrain.json_schema.formulas.formulas import FALSE_FORMULA, MAX_DECISIONS, NEVER, bits, listed_atoms, simplified
+from constrain.json_schema.formulas.formulas import FALSE_FORMULA, NEVER, bits, listed_atoms, simplified
 from constrain.json_schema.formulas.independent_keys import MIN_GROUPS, IndependentKeys, independent_keys
 from constrain.json_schema.formulas.object_questions import AboutKeys, AboutShapes, ObjectQuestions
 from constrain.json_schema.formulas.shape_automaton import ShapeAutomaton
 from constrain.json_schema.shapes.combined import names_in_order
 from constrain.json_schema.shapes.data import ANY, Combination, ObjectShape, Shapes
 from constrain.json_schema.shapes.objects import key_goals
+from constrain.work import MAX_CASES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,7 +117,7 @@ def _decided(goals: Goals, shape: Combination) -> Combination:
     ours = Shapes(objects=(base,))
     impossible: dict[Formula, Formula] = {
         atom: FALSE_FORMULA
-        for atom in listed_atoms(shape.formulas, MAX_DECISIONS)
+        for atom in listed_atoms(shape.formulas, MAX_CASES)
         if isinstance(atom.shape, ObjectShape)
         and are_disjoint(goals, ours, Shapes(objects=(atom.shape,)), DISCRIMINATOR_DEPTH)
     }

@@ -12,18 +12,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.errors import LimitError
+from constrain.json_schema.formulas.formulas import too_many
 from constrain.language.emptiness import reached
+from constrain.work import MAX_CASES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from constrain.json_schema.shapes.data import Goal
     from constrain.json_schema.shapes.keys import KeyClass
-
-MAX_READS = 50_000
-"""Transitions that read a member, over all states of one automaton. Beyond: LimitError."""
-
 
 OPENED = -1
 """The state after the opening bracket."""
@@ -58,8 +55,8 @@ class ShapeAutomaton:
 
     def add_read(self, read: Read) -> None:
         """Adds a transition that reads a member."""
-        if len(self.reads) >= MAX_READS:
-            raise LimitError(f"schemas combine to an automaton with more edges than MAX_READS = {MAX_READS}")
+        if len(self.reads) >= MAX_CASES:
+            raise too_many()
         self.reads.append(read)
 
     def goals(self) -> Iterator[Goal]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.errors import LimitError, SchemaError
+from constrain.errors import SchemaError
 from constrain.json_schema.documents.dialects import DRAFT_6, DRAFT_2019, DRAFT_2020
 from constrain.json_schema.documents.keyword import Keyword
 from constrain.json_schema.formulas.complements import complement
@@ -68,15 +68,13 @@ def enum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     found.parts.append(constants(goals, at, value, "enum"))
 
 
-MAX_STRUCTURED_VALUES = 50_000
-"""Arrays and objects in one ``enum``; each counts as a subschema, of which ``MAX_GOALS`` allows as many. Beyond:
-LimitError."""
+STRUCTURE_STEPS = 20
+"""Compilation steps for each array or object among the constants of a schema; each is a subschema."""
 
 
 def constants(goals: Goals, at: Location, values: list[object], keyword: str) -> Shapes:
     """Returns the shapes of exactly these values; equal values (1 and 1.0) count once, as they are written first."""
-    _require_few_structured(at, values, keyword)
-    spend(len(values) + 1)
+    spend(len(values) + 1 + STRUCTURE_STEPS * sum(isinstance(value, (list, dict)) for value in values))
     simple = 0
     numbers: dict[Number, bool] = {}  # and whether the schema writes them with a fraction or an exponent
     strings: dict[str, None] = {}
@@ -113,16 +111,6 @@ def constants(goals: Goals, at: Location, values: list[object], keyword: str) ->
         tuple(arrays),
         tuple(objects),
     )
-
-
-def _require_few_structured(at: Location, values: list[object], keyword: str) -> None:
-    if len(values) <= MAX_STRUCTURED_VALUES:
-        return
-    if sum(isinstance(value, (list, dict)) for value in values) > MAX_STRUCTURED_VALUES:
-        raise LimitError(
-            f"{keyword} lists more arrays and objects than MAX_STRUCTURED_VALUES = {MAX_STRUCTURED_VALUES}",
-            pointer=at.pointer(keyword),
-        )
 
 
 def _ref_variants(goals: Goals, at: Location, keyword: str, value: object) -> Variants:

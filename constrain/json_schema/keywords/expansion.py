@@ -32,19 +32,8 @@ if TYPE_CHECKING:
     from constrain.language.policies import Policies
     from constrain.language.tree import Expression
 
-MAX_EXPLORED = 60_000
-"""States of all automata of one schema's formulas; the largest real schemas need 50,000. Beyond: LimitError."""
-
-MAX_CASES = 60_000
-"""Questions that split the values of members into cases, over all automata of one schema; the largest real schemas need
-41,000. Beyond: LimitError."""
-
 MAX_IN_PLACE_DEPTH = 60
 """Schemas in a chain that all apply to the same value (``$ref`` to ``allOf`` to ``$ref`` ...). Beyond: LimitError."""
-
-MAX_COMBINED_PARTS = 150_000
-"""Subschemas in all combinations that a value must satisfy, each counted once per combination; recursion under
-``allOf`` could combine exponentially many. Beyond: LimitError."""
 
 LOCATION_STEPS = 15
 """Compilation steps for one subschema, without its keywords; ``KEYWORD_STEPS``: for each keyword."""
@@ -80,11 +69,9 @@ class Expansion(Goals):
         self.enumerations: dict[frozenset[Value], Goal] = {}  # values that several arrays of different items share
         self._conjunctions: dict[frozenset[Goal], Goal] = {}
         self._unknown: dict[str, Location] = {}
-        self._combined_parts = 0
         self._in_place_depth = 0
         self.formulas: dict[int, tuple[object, Formula]] = {}  # of shapes, by id, where formulas are shared
         self.explored = 0
-        self._cases = 0
         self._only_strings = 0  # nesting of the propertyNames being read
         self._for_strings: dict[Location, Shapes | None] = {}
         self.pattern_expressions: dict[str, Expression] = {}
@@ -200,14 +187,8 @@ class Expansion(Goals):
         if goal is None:
             if any(part.negated in key for part in key if part.negated is not None):
                 return NOTHING
-            spend(1 + len(key) // 4)
+            spend(1 + 4 * len(key))
             parts = tuple(dict.fromkeys(a.parts + b.parts))
-            self._combined_parts += len(parts)
-            if self._combined_parts > MAX_COMBINED_PARTS:
-                raise LimitError(
-                    "allOf, anyOf, oneOf and not combine the schemas to more parts than "
-                    f"MAX_COMBINED_PARTS = {MAX_COMBINED_PARTS}; leave some of them out"
-                )
             if len(parts) == len(a.parts):
                 goal = a
             else:
@@ -246,15 +227,10 @@ class Expansion(Goals):
         """Counts states of an automaton of formulas. Raises LimitError."""
         self.explored += states
         spend(states * STATE_STEPS)
-        if self.explored > MAX_EXPLORED:
-            raise LimitError(f"schemas combine to automata of more states than MAX_EXPLORED = {MAX_EXPLORED}")
 
     def count_cases(self, questions: int) -> None:
         """Counts questions that split the values of a member into cases. Raises LimitError."""
-        self._cases += questions
         spend(questions * STATE_STEPS)
-        if self._cases > MAX_CASES:
-            raise LimitError(f"schemas combine to automata with more cases of members than MAX_CASES = {MAX_CASES}")
 
     # Expanding goals.
 
@@ -299,12 +275,7 @@ class Expansion(Goals):
             return shapes
         if location.expanding:
             raise endless(location)
-        self._in_place_depth += 1
-        if self._in_place_depth > MAX_IN_PLACE_DEPTH:
-            raise LimitError(
-                f"a chain of more schemas than MAX_IN_PLACE_DEPTH = {MAX_IN_PLACE_DEPTH} applies to one value",
-                pointer=location.pointer(),
-            )
+        self.go_in_place(location)
         location.expanding = True
         found = Assertions()
         if "$ref" in schema and location.resource.dialect.ref_ignores_siblings:
@@ -315,6 +286,15 @@ class Expansion(Goals):
         location.expanding = False
         self._in_place_depth -= 1
         return shapes
+
+    def go_in_place(self, location: Location, change: int = 1) -> None:
+        """Counts one more, or one less, of the schemas around that apply to the same value. Raises LimitError."""
+        self._in_place_depth += change
+        if self._in_place_depth > MAX_IN_PLACE_DEPTH:
+            raise LimitError(
+                f"a chain of more schemas than MAX_IN_PLACE_DEPTH = {MAX_IN_PLACE_DEPTH} applies to one value",
+                pointer=location.pointer(),
+            )
 
     def strings(self, parent: Location, token: str, schema: object) -> tuple[StringShape, ...]:
         """Returns the string shapes of a subschema of ``parent``; only keywords about strings are read.

@@ -10,7 +10,7 @@ from constrain.json_schema.documents.keyword import KEYWORDS, Keyword
 from constrain.json_schema.documents.required_keys import misspelt_keys
 from constrain.json_schema.keywords.joining import both_lists, both_properties, greater, lesser
 from constrain.json_schema.shapes.data import ANY, ANY_OBJECT, NOTHING, KeyPattern, ObjectShape
-from constrain.json_schema.shapes.objects import MAX_KEY_PATTERNS, divide_keys, too_many_key_patterns
+from constrain.json_schema.shapes.objects import divide_keys
 from constrain.json_schema.shapes.strings import ANY_CONTENT, ANY_STRING, StringShape, content, pattern_expression
 from constrain.json_schema.spelling.canonical import spell_content
 from constrain.json_schema.spelling.languages import matching
@@ -140,8 +140,6 @@ def object_shape(goals: Goals, found: Assertions) -> ObjectShape | None:
     declared = found.properties
     patterns: list[KeyPattern] = []
     if found.key_patterns:
-        if len(found.key_patterns) > MAX_KEY_PATTERNS:
-            raise too_many_key_patterns()
         for pattern in found.key_patterns:
             cells = divide_keys(goals, patterns, [pattern])
             patterns = [*cells.both, *cells.left, *cells.right]

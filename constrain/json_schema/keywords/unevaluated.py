@@ -31,6 +31,7 @@ from constrain.json_schema.shapes.goals import endless
 from constrain.json_schema.shapes.objects import divide_keys, key_goals
 from constrain.json_schema.shapes.shapes import intersect, union
 from constrain.json_schema.shapes.strings import pattern_expression
+from constrain.work import MAX_ALTERNATIVES, spend
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,13 +39,8 @@ if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.shapes.goals import Goals
 
-MAX_VARIANTS = 300
-"""Different sets of members and items that the keywords of one schema may evaluate; only counted where
-``unevaluatedProperties`` or ``unevaluatedItems`` needs them. Beyond: LimitError."""
-
-MAX_SCHEMAS_WITH_VARIANTS = 500
-"""Schemas in one compilation whose evaluated members and items are followed; they may be deeply nested. Beyond:
-LimitError."""
+VARIANT_STEPS = 100
+"""Compilation steps for each schema whose evaluated members and items are followed."""
 
 
 class Evaluated(NamedTuple):
@@ -89,13 +85,11 @@ def variants(goals: Goals, at: Location) -> Variants:
     if known is None:
         if at in goals.variants:
             raise endless(at)
-        if len(goals.variants) > MAX_SCHEMAS_WITH_VARIANTS:
-            raise LimitError(
-                f"more schemas than MAX_SCHEMAS_WITH_VARIANTS = {MAX_SCHEMAS_WITH_VARIANTS} affect unevaluated members",
-                pointer=at.pointer(),
-            )
+        spend(VARIANT_STEPS)
         goals.variants[at] = None
+        goals.go_in_place(at)
         known = goals.variants[at] = _variants(goals, at, schema)
+        goals.go_in_place(at, -1)
     return known
 
 
@@ -160,10 +154,10 @@ def merged(found: Iterable[tuple[Evaluated, Shapes]]) -> Variants:
     for evaluated, shapes in found:
         if any(shapes):
             result[evaluated] = union((result[evaluated], shapes)) if evaluated in result else shapes
-    if len(result) > MAX_VARIANTS:
+    if len(result) > MAX_ALTERNATIVES:
         raise LimitError(
             "the keywords next to unevaluatedProperties or unevaluatedItems can evaluate more different sets of "
-            f"members than MAX_VARIANTS = {MAX_VARIANTS}; use fewer anyOf, oneOf and if there"
+            f"members than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}; use fewer anyOf, oneOf and if there"
         )
     return result
 

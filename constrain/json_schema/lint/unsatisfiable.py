@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.documents.locations import Location
 
-MAX_QUESTIONS = 2_000
-"""Parts of one schema that ``check`` tests; large hand-written schemas have some hundreds. Beyond: the rest is not
-tested, and a finding says so."""
+QUESTIONS = 2_000
+"""Parts of one schema that ``check`` tests, before it says that it leaves out the rest; large hand-written schemas have
+some hundreds."""
 
 MAX_LISTED_VALUES = 100
 """Values of one ``enum`` that are tested one by one; values of longer lists are not."""
@@ -100,8 +100,8 @@ class _Search:
             for part in subschemas(schema):
                 if part.keyword in _NOT_ENTERED or _is_deliberate(part.schema):
                     continue
-                if self.questions >= MAX_QUESTIONS:
-                    message = f"only MAX_QUESTIONS = {MAX_QUESTIONS} parts of the schema were tested"
+                if self.questions >= QUESTIONS:
+                    message = f"only {QUESTIONS} parts of the schema were tested; check a part of it by itself"
                     yield Finding("not-examined", _pointer(path), message)
                     return
                 finding = self._ask_about(path, schema, part)

@@ -1,12 +1,12 @@
 r"""The canonical spelling of the numbers of a shape, in exact decimal arithmetic.
 
 - no exponent, no leading zeros, no ``+``;
-- integers: ``-?(0|[1-9][0-9]*)``, no fraction, no ``-0``, at most ``MAX_FLOAT_DIGITS`` digits, or
-  ``MAX_INTEGER_DIGITS`` with ``precision="decimal"``;
-- other numbers: also a fraction of 1 to ``MAX_FRACTION_DIGITS`` digits, or up to 32 digits more than the longest bound
+- integers: ``-?(0|[1-9][0-9]*)``, no fraction, no ``-0``, at most ``FLOAT_DIGITS`` digits, or
+  ``MAX_DIGITS`` with ``precision="decimal"``;
+- other numbers: also a fraction of 1 to ``FRACTION_DIGITS`` digits, or up to 32 digits more than the longest bound
   has, if that is more. It ends in another digit than zero (``1.5``, not ``1.50``). A whole number has none, or ``.0``:
   Python writes an int as ``1`` and a float as ``1.0``, and a JSON Schema does not tell which of these it means. All are
-  finite as binary64: at most ``MAX_FLOAT_DIGITS`` digits before the point; if a bound demands more, up to the greatest
+  finite as binary64: at most ``FLOAT_DIGITS`` digits before the point; if a bound demands more, up to the greatest
   float;
 - constants: a whole one is ``1``, and ``1.0`` only if the schema writes it with a fraction or an exponent.
 
@@ -20,7 +20,6 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from constrain.errors import LimitError
 from constrain.json_schema.numbers import decimals, exclusions
 from constrain.json_schema.numbers.cells import (
     DECIMAL_DIGITS,
@@ -33,7 +32,7 @@ from constrain.json_schema.numbers.cells import (
 )
 from constrain.json_schema.numbers.decimals import (
     ANY_SIGN,
-    MAX_FLOAT_DIGITS,
+    FLOAT_DIGITS,
     MINUS,
     ZERO,
     naturals,
@@ -42,7 +41,7 @@ from constrain.json_schema.numbers.decimals import (
     union,
 )
 from constrain.json_schema.numbers.shape import (
-    MAX_INTEGER_DIGITS,
+    MAX_DIGITS,
     ONE,
     VALUE_STEPS,
     Number,
@@ -57,6 +56,7 @@ from constrain.json_schema.numbers.shape import (
     shape_bytes,
     step_of,
     to_decimal,
+    too_many_digits,
 )
 from constrain.language.tree import (
     EMPTY_TEXT,
@@ -75,8 +75,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-MAX_FRACTION_DIGITS = 64
-"""Digits after the point, more than any shortest representation of a float has. Beyond: longer ones are not written."""
+FRACTION_DIGITS = 64
+"""Most digits that are written after the point, more than any shortest representation of a float has."""
 
 SPARE_FRACTION_DIGITS = 32
 """Digits after the point that numbers may have beyond those of the longest bound."""
@@ -98,9 +98,9 @@ WHOLE_MULTIPLE_STEPS, MULTIPLE_STEPS = 250, 1_000
 EXCLUDED_STEPS = 40
 """Compilation steps for one digit of an excluded number, whose whole double is excluded."""
 
-_GREATEST_INTEGER: int = 10**MAX_INTEGER_DIGITS - 1
+_GREATEST_INTEGER: int = 10**MAX_DIGITS - 1
 _GREATEST_FLOAT = int(sys.float_info.max)
-_GREATEST_SHORT: int = 10**MAX_FLOAT_DIGITS - 1
+_GREATEST_SHORT: int = 10**FLOAT_DIGITS - 1
 
 
 def digits_of(by_double: bool) -> dict[str, int]:  # noqa: FBT001
@@ -111,9 +111,9 @@ def digits_of(by_double: bool) -> dict[str, int]:  # noqa: FBT001
     those of another double; and ``multiple``: of a multiple of a divisor that is no double, such as 0.1.
     """
     found = {
-        "integer": MAX_FLOAT_DIGITS if by_double else MAX_INTEGER_DIGITS,
-        "before_point": MAX_FLOAT_DIGITS,
-        "after_point": MAX_FRACTION_DIGITS,
+        "integer": FLOAT_DIGITS if by_double else MAX_DIGITS,
+        "before_point": FLOAT_DIGITS,
+        "after_point": FRACTION_DIGITS,
     }
     return found | {"compared": SIGNIFICANT_DIGITS, "multiple": DECIMAL_DIGITS} if by_double else found
 
@@ -145,9 +145,8 @@ def canonical_spellings(
     ``by_double``: no text reads as the double of an excluded value or an excluded multiple, integers that no double
     holds are left out with these, and a bound that is no double never decides about a number with a fraction. With
     ``zeros``, fractions may end in zeros; with ``spare_zeros``, those of multiples and constants may also have
-    ``MAX_FRACTION_DIGITS`` digits, or 32 more than the constant has, and a constant ``0`` is also ``-0``.
-    Raises ``LimitError`` for a bound or divisor with more than ``MAX_BOUND_FRACTION_DIGITS`` digits after the point or
-    ``MAX_INTEGER_DIGITS`` in all.
+    ``FRACTION_DIGITS`` digits, or 32 more than the constant has, and a constant ``0`` is also ``-0``.
+    Raises ``LimitError`` for a number with more than ``MAX_DIGITS`` digits.
     """
     listed = shape.values
     if shape.not_multiples and shape.multiple is not None:
@@ -193,9 +192,9 @@ def _constants(
         if integer and not is_multiple(value, ONE):
             continue
         if not _is_written(value):
-            raise LimitError(f"a number has more than {MAX_INTEGER_DIGITS} digits (MAX_INTEGER_DIGITS)")
+            raise too_many_digits()
         text, fraction = spelled(value)
-        digits = max(MAX_FRACTION_DIGITS, fraction + SPARE_FRACTION_DIGITS)
+        digits = max(FRACTION_DIGITS, fraction + SPARE_FRACTION_DIGITS)
         zeros: Expression = EMPTY_TEXT
         if not fraction and not integer and (pointed or spare_zeros):
             zeros = decimals.zero_fraction(digits, zeros=spare_zeros)
@@ -208,9 +207,9 @@ def _constants(
 
 
 def _is_written(value: Number) -> bool:
-    """Returns whether a number has at most ``MAX_INTEGER_DIGITS`` digits before the point."""
+    """Returns whether a number has at most ``MAX_DIGITS`` digits before the point."""
     # A comparison of a decimal with a long integer is slow.
-    return abs(value) <= _GREATEST_INTEGER if isinstance(value, int) else value.adjusted() < MAX_INTEGER_DIGITS
+    return abs(value) <= _GREATEST_INTEGER if isinstance(value, int) else value.adjusted() < MAX_DIGITS
 
 
 @remembered(2048, NUMBER_BYTES, shape_bytes, tree_bytes)
@@ -243,7 +242,7 @@ def _spellings(shape: NumberShape, *, by_double: bool, zeros: bool, spare_zeros:
 
 def _fraction_digits(*values: Number | None) -> int:
     longest = max((scaled(value)[1] for value in values if value.__class__ is not int and value is not None), default=0)
-    return max(MAX_FRACTION_DIGITS, longest + SPARE_FRACTION_DIGITS)
+    return max(FRACTION_DIGITS, longest + SPARE_FRACTION_DIGITS)
 
 
 def _reads_as(value: Number, digits: int) -> Expression:
@@ -258,7 +257,7 @@ def _reads_as(value: Number, digits: int) -> Expression:
 
 
 def _integers(shape: NumberShape, *, by_double: bool) -> Expression:
-    digits = MAX_FLOAT_DIGITS if by_double else MAX_INTEGER_DIGITS
+    digits = FLOAT_DIGITS if by_double else MAX_DIGITS
     greatest = _GREATEST_SHORT if by_double else _GREATEST_INTEGER
     low, high = factors(bounded(shape, -greatest, greatest), ONE)
     low, high = max(low, -greatest), min(high, greatest)
@@ -338,7 +337,7 @@ def _numbers(shape: NumberShape, digits: int, *, zeros: bool) -> Expression:
     low, high = shape.minimum, shape.maximum
     if (low is not None and low > _GREATEST_FLOAT) or (high is not None and high < -_GREATEST_FLOAT):
         return NOTHING
-    # A side without a bound ends at MAX_FLOAT_DIGITS digits, unless the other bound lies beyond them.
+    # A side without a bound ends at FLOAT_DIGITS digits, unless the other bound lies beyond them.
     far = any(bound is not None and abs(int(bound)) > _GREATEST_SHORT for bound in (low, high))
     greatest = _GREATEST_FLOAT if far else _GREATEST_SHORT
     if low is None or low < -greatest:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.numbers.shape import Number, NumberShape
 
-MAX_FLOAT_DIGITS = 308
-"""Digits before the point of a number: every such number is finite as binary64. Beyond: longer ones are not written."""
+FLOAT_DIGITS = 308
+"""Digits before the point of a number: every such number is finite as binary64, and longer ones are not written."""
 
 MINUS = Literal(b"-")
 ANY_SIGN = Repetition(MINUS, 0, 1)
@@ -83,7 +83,7 @@ def fractional_range(shape: NumberShape, digits: int, *, zeros: bool) -> Express
     any_rest = any_fraction(digits, zeros=zeros)
     from_low = not low_fraction and not shape.exclusive_minimum
     if from_low and low == "0" and high is None:
-        return sequence(Alternation((ZERO, naturals(MAX_FLOAT_DIGITS))), any_rest)
+        return sequence(Alternation((ZERO, naturals(FLOAT_DIGITS))), any_rest)
     above = sequence(POINT, digits_above(low_fraction, digits, strict=shape.exclusive_minimum, zeros=zeros))
     below = _fraction_below(high_fraction, digits, strict=shape.exclusive_maximum, zeros=zeros)
     if low == high:
@@ -93,9 +93,9 @@ def fractional_range(shape: NumberShape, digits: int, *, zeros: bool) -> Express
     # Integer parts with any fraction form one range of integers.
     parts = [] if from_low else [sequence(Literal(low.encode()), above)]
     between_low = low if from_low else str(int(low) + 1)
-    between_high = "9" * MAX_FLOAT_DIGITS if high is None else str(int(high) - 1)
+    between_high = "9" * FLOAT_DIGITS if high is None else str(int(high) - 1)
     if (len(between_low), between_low) <= (len(between_high), between_high):
-        between = natural_range(between_low, None if high is None else between_high, MAX_FLOAT_DIGITS)
+        between = natural_range(between_low, None if high is None else between_high, FLOAT_DIGITS)
         parts.append(sequence(between, any_rest))
     if high is not None:
         parts.append(sequence(Literal(high.encode()), below))

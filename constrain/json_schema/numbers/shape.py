@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import LimitError
 from constrain.language.tree import NODE_BYTES, PART_BYTES
-from constrain.work import spend
+from constrain.work import MAX_ALTERNATIVES, spend
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -27,29 +27,20 @@ if TYPE_CHECKING:
 Number = int | Decimal
 """An exact decimal number; whole ones are ``int``."""
 
-MAX_INTEGER_DIGITS = 4300
-"""Digits of an integer: what Python's int() reads by default (sys.int_info.default_max_str_digits). Beyond: LimitError
-for a number of a schema; longer ones are not written."""
-
-MAX_BOUND_FRACTION_DIGITS = 1100
-"""Digits after the point of a bound, a divisor or a constant; every float has fewer. Beyond: LimitError."""
+MAX_DIGITS = 4300
+"""Digits of a number in a schema, those before and those after the point: what Python's int() reads by default
+(sys.int_info.default_max_str_digits). Beyond: LimitError."""
 
 MAX_WHOLE_EXPONENT = 400
 """Exponent up to which whole decimals become ``int``; floats have smaller ones."""
 
-MAX_EXPONENT = 10_000
-"""Exponent of a number in a schema, of either sign; arithmetic with larger ones takes seconds. Beyond: LimitError."""
-
-MAX_EXCLUDED_IN_A_ROW = 10_000
-"""Consecutive multiples that other divisors exclude; real divisors leave one of every few. Beyond: LimitError."""
-
-MAX_COMPLEMENT_PIECES = 1_000
-"""Intervals, and alternatives, of the numbers that ``not`` leaves; real schemas have a handful. Beyond: LimitError."""
+EXCLUDED_IN_A_ROW = 10_000
+"""Consecutive multiples that other divisors may exclude; real divisors leave one of every few."""
 
 VALUE_STEPS = 2
 """Compilation steps for one comparison of a listed or excluded number with bounds."""
 
-_TOO_LONG = 10**MAX_INTEGER_DIGITS
+_TOO_LONG = 10**MAX_DIGITS
 
 
 class NumberShape(NamedTuple):
@@ -82,9 +73,14 @@ ANY_NUMBER = NumberShape()
 ANY_INTEGER = NumberShape(integer=True)
 INT64 = NumberShape(integer=True, minimum=-(2**63), maximum=2**63 - 1)
 
-MAX_USUAL = 2**42
-"""Greatest bound or divisor of integers that the policy ``integers="64-bit"`` narrows. Millions of them are left, more
-than any text can hold, and times in milliseconds are below it. Beyond: the integers stay as they are."""
+USUAL = 2**42
+"""Greatest bound or divisor of integers that the policy ``integers="64-bit"`` narrows: millions of them are left, more
+than any text can hold, and times in milliseconds are below it."""
+
+
+def too_many_digits() -> LimitError:
+    """Returns the error for a number that is too long to compute with."""
+    return LimitError(f"a number has more digits than MAX_DIGITS = {MAX_DIGITS}; round it")
 
 
 def exact(value: object) -> Number | None:
@@ -93,7 +89,7 @@ def exact(value: object) -> Number | None:
         return None
     if isinstance(value, int):
         if not -_TOO_LONG < value < _TOO_LONG:
-            raise LimitError(f"a number has more than MAX_INTEGER_DIGITS = {MAX_INTEGER_DIGITS} digits")
+            raise too_many_digits()
         return int(value)
     if isinstance(value, float):
         value = Decimal(repr(value))
@@ -101,8 +97,8 @@ def exact(value: object) -> Number | None:
         return None
     if not value:
         return 0
-    if abs(value.adjusted()) > MAX_EXPONENT:
-        raise LimitError(f"a number has an exponent beyond MAX_EXPONENT = {MAX_EXPONENT}")
+    if abs(value.adjusted()) > MAX_DIGITS:
+        raise too_many_digits()
     if value.adjusted() <= MAX_WHOLE_EXPONENT and value == value.to_integral_value():
         return int(value)
     return value
@@ -249,7 +245,7 @@ def within_64_bits(shape: NumberShape) -> NumberShape:
     if shape is ANY_INTEGER:
         return INT64
     named: tuple[Number | Fraction | None, ...] = (shape.minimum, shape.maximum, step_of(shape))
-    if not all(number is None or -MAX_USUAL <= number <= MAX_USUAL for number in named):
+    if not all(number is None or -USUAL <= number <= USUAL for number in named):
         return shape
     return bounded(shape, -(2**63), 2**63 - 1)
 
@@ -312,9 +308,9 @@ def _walk(shape: NumberShape, step: Fraction) -> Iterator[int]:
         if not any(factor % divisor == 0 for divisor in divisors):
             in_a_row = 0
             yield factor
-        elif in_a_row == MAX_EXCLUDED_IN_A_ROW:
-            message = "the multiples that other divisors leave are too far apart"
-            raise LimitError(f"{message} (MAX_EXCLUDED_IN_A_ROW = {MAX_EXCLUDED_IN_A_ROW})")
+        elif in_a_row == EXCLUDED_IN_A_ROW:
+            message = f"other divisors exclude more than {EXCLUDED_IN_A_ROW} multiples in a row"
+            raise LimitError(f"{message}; list the numbers in an enum")
         else:
             in_a_row += 1
 
@@ -354,7 +350,7 @@ def to_decimal(fraction: Fraction) -> Number:
     scale = max(twos, round(math.log(fraction.denominator >> twos, 5)))
     digits = fraction.numerator * (10**scale // fraction.denominator)
     if not -_TOO_LONG < digits < _TOO_LONG:
-        raise LimitError(f"a number has more than MAX_INTEGER_DIGITS = {MAX_INTEGER_DIGITS} digits")
+        raise too_many_digits()
     return Decimal(f"{digits}e-{scale}")
 
 
@@ -366,11 +362,8 @@ def scaled(value: Number) -> tuple[int, int]:
     assert isinstance(exponent, int), "bounds are finite"
     text = "".join(map(str, digits)).rstrip("0")
     exponent += len(digits) - len(text)
-    if -exponent > MAX_BOUND_FRACTION_DIGITS:
-        message = f"a number has more than {MAX_BOUND_FRACTION_DIGITS} digits after the point"
-        raise LimitError(f"{message} (MAX_BOUND_FRACTION_DIGITS)")
-    if len(text) > MAX_INTEGER_DIGITS:
-        raise LimitError(f"a number has more than {MAX_INTEGER_DIGITS} digits (MAX_INTEGER_DIGITS)")
+    if max(-exponent, len(text)) > MAX_DIGITS:
+        raise too_many_digits()
     number = int(text) * 10 ** max(exponent, 0)
     return -number if negative else number, max(-exponent, 0)
 
@@ -420,8 +413,8 @@ def complement_numbers(shapes: tuple[NumberShape, ...]) -> tuple[NumberShape, ..
                 values.update(dict.fromkeys(piece.values))
             elif piece is not None:
                 pieces.append(ANY_NUMBER if piece == ANY_NUMBER else piece)
-        if len(pieces) > MAX_COMPLEMENT_PIECES:
-            raise LimitError(f"not leaves more intervals than MAX_COMPLEMENT_PIECES = {MAX_COMPLEMENT_PIECES}")
+        if len(pieces) > MAX_ALTERNATIVES:
+            raise LimitError(f"not leaves more intervals of numbers than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}")
     if values:
         pieces.append(NumberShape(values=tuple(values)))
     return tuple(pieces)
@@ -465,8 +458,8 @@ def _alternatives(active: Counter[Divisibility]) -> list[NumberShape]:
         choices += (NumberShape(multiple=divisor) for divisor in divisors)
         products = (intersect_numbers(one, other) for one in alternatives for other in choices)
         alternatives = list(dict.fromkeys(shape for shape in products if shape is not None))
-        if len(alternatives) > MAX_COMPLEMENT_PIECES:
-            raise LimitError(f"not leaves more alternatives than MAX_COMPLEMENT_PIECES = {MAX_COMPLEMENT_PIECES}")
+        if len(alternatives) > MAX_ALTERNATIVES:
+            raise LimitError(f"not leaves more alternatives of numbers than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}")
     return alternatives
 
 

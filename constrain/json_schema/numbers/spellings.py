@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.json_schema.numbers import decimals, scientific
 from constrain.json_schema.numbers.canonical import (
-    MAX_FRACTION_DIGITS,
+    FRACTION_DIGITS,
     MAX_LISTED_MULTIPLES,
     canonical_spellings,
     with_doubles,
@@ -53,7 +53,7 @@ lists have exponents."""
 SPELLING_BYTES = 32 << 20
 """Bytes of remembered spellings of numbers; beyond it, the least recently used are forgotten."""
 
-_NEGATIVE_ZERO = sequence(Literal(b"-0"), decimals.zero_fraction(MAX_FRACTION_DIGITS))
+_NEGATIVE_ZERO = sequence(Literal(b"-0"), decimals.zero_fraction(FRACTION_DIGITS))
 _GREATEST_FLOAT: Number = int(Decimal(repr(sys.float_info.max)))
 
 

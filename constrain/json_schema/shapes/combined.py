@@ -25,6 +25,7 @@ from constrain.json_schema.shapes.data import (
     Shapes,
 )
 from constrain.json_schema.shapes.objects import intersect_objects
+from constrain.work import MAX_ALTERNATIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
 
     FormulaOf = Callable[["ArrayShape | ObjectShape | Combination"], Formula]
-
-MAX_COMBINED = 1_000
-"""Alternatives of one value that are combinations of schemas (``formulas``). Beyond: LimitError."""
 
 TRUE_FORMULA = And(())
 
@@ -47,8 +45,8 @@ def intersect_combined(goals: Goals, a: Shapes, b: Shapes) -> tuple[Combination,
     for one in ours:
         others: tuple[Combination | Structure, ...] = theirs if isinstance(one, Combination) else b.combined
         found += [_both(goals, one, two) for two in others]
-    if len(found) > MAX_COMBINED:
-        raise LimitError(f"schemas combine to more alternatives than MAX_COMBINED = {MAX_COMBINED}")
+    if len(found) > MAX_ALTERNATIVES:
+        raise LimitError(f"schemas combine to more alternatives than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}")
     return tuple(shape for shape in found if shape is not None)
 
 

@@ -73,6 +73,9 @@ class Goals(Protocol):
     def expand(self, location: Location) -> Shapes:
         """Returns the shapes of the schema at ``location``."""
 
+    def go_in_place(self, location: Location, change: int = 1) -> None:
+        """Counts one more, or one less, of the schemas around that apply to the same value. Raises LimitError."""
+
     def strings(self, parent: Location, token: str, schema: object) -> tuple[StringShape, ...]:
         """Returns the string shapes of a subschema of ``parent``, which may contain itself in arrays and objects."""
 

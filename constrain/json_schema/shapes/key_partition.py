@@ -5,18 +5,16 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.errors import LimitError
 from constrain.json_schema.shapes.data import NOTHING, Goal
 from constrain.json_schema.shapes.keys import JSON_STRING, KeyClass, number_of_texts, quoted, without
+from constrain.json_schema.shapes.objects import too_many_classes
 from constrain.json_schema.shapes.strings import ANY_CONTENT
 from constrain.json_schema.spelling.languages import is_surely_empty, matching
 from constrain.language.tree import Complement, Expression, Intersection
+from constrain.work import MAX_ALTERNATIVES
 
 if TYPE_CHECKING:
     from constrain.json_schema.shapes.data import ObjectShape
-
-MAX_KEY_CLASSES = 500
-"""Classes of undeclared keys; patterns of several schemas may divide the keys exponentially. Beyond: LimitError."""
 
 
 class SharedKeys(NamedTuple):
@@ -62,6 +60,6 @@ def _cells(expressions: dict[str, Expression]) -> list[tuple[frozenset[str], Exp
                 if not is_surely_empty((*parts, part)):
                     divided.append((matched | more, (*parts, part)))
         cells = divided
-        if len(cells) > MAX_KEY_CLASSES:
-            raise LimitError(f"key patterns divide the keys into more classes than MAX_KEY_CLASSES = {MAX_KEY_CLASSES}")
+        if len(cells) > MAX_ALTERNATIVES:
+            raise too_many_classes()
     return [(matched, Intersection(parts)) for matched, parts in cells]

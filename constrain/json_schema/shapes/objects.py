@@ -8,17 +8,12 @@ from constrain.errors import LimitError
 from constrain.json_schema.shapes.data import ANY, ANY_OBJECT, NOTHING, Goal, KeyPattern, ObjectShape
 from constrain.json_schema.spelling.languages import is_surely_empty, matching
 from constrain.language.tree import Alternation, Complement, Expression, Intersection
-from constrain.work import spend
+from constrain.work import MAX_ALTERNATIVES, spend
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from constrain.json_schema.shapes.goals import Goals
-
-MAX_KEY_PATTERNS = 200
-"""Patterns for the keys of one object, and classes into which they divide the keys; real schemas have fewer than 20.
-Beyond: LimitError."""
-
 
 KEYS_PER_STEP = 2
 """Keys of two objects that are joined per compilation step."""
@@ -120,8 +115,6 @@ class KeyCells(NamedTuple):
 
 def divide_keys(goals: Goals, left: list[KeyPattern], right: list[KeyPattern]) -> KeyCells:
     """Divides the keys of two lists of patterns; no two patterns of one list match the same key."""
-    if len(left) + len(right) > MAX_KEY_PATTERNS:
-        raise too_many_key_patterns()
     cells = KeyCells([], [], [])
     remaining: list[KeyPattern | None] = list(right)
     for pattern in left:
@@ -138,14 +131,16 @@ def divide_keys(goals: Goals, left: list[KeyPattern], right: list[KeyPattern]) -
         if rest is not None:
             cells.left.append(rest)
     cells.right.extend(pattern for pattern in remaining if pattern is not None)
-    if sum(map(len, cells)) > MAX_KEY_PATTERNS:
-        raise LimitError(f"key patterns divide the keys into more classes than MAX_KEY_PATTERNS = {MAX_KEY_PATTERNS}")
+    if sum(map(len, cells)) > MAX_ALTERNATIVES:
+        raise too_many_classes()
     return cells
 
 
-def too_many_key_patterns() -> LimitError:
-    """Returns the error for too many patterns to compare."""
-    return LimitError(f"an object has more key patterns than MAX_KEY_PATTERNS = {MAX_KEY_PATTERNS}")
+def too_many_classes() -> LimitError:
+    """Returns the error for key patterns that overlap in too many ways."""
+    return LimitError(
+        f"key patterns divide the keys into more classes than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}; use fewer patterns"
+    )
 
 
 def _less(pattern: KeyPattern, other: KeyPattern) -> KeyPattern | None:

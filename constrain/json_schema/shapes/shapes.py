@@ -17,17 +17,13 @@ from constrain.json_schema.shapes.data import (
 )
 from constrain.json_schema.shapes.objects import intersect_objects
 from constrain.json_schema.shapes.strings import ANY_STRING, StringShape, intersect_many_strings, intersect_strings
-from constrain.work import spend
+from constrain.work import MAX_ALTERNATIVES, spend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from constrain.json_schema.numbers.shape import Number
     from constrain.json_schema.shapes.goals import Goals
-
-MAX_ALTERNATIVES = 1_000
-"""Alternatives of one JSON type at one place; ``anyOf`` under ``allOf`` multiplies them, and real schemas have fewer
-than 100. Beyond: LimitError."""
 
 MAX_PRODUCT = 64
 """Pairs of alternatives that are intersected one by one; more become formulas, which do not multiply."""

@@ -24,7 +24,7 @@ from constrain.language.tree import (
 from constrain.quotes.texts import has_parts
 from constrain.regex.parsing.parser import parse_pattern
 from constrain.remembering import remembered
-from constrain.work import spend
+from constrain.work import MAX_ALTERNATIVES, spend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -228,10 +228,6 @@ def admitted(shape: StringShape, values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-MAX_LENGTH_RANGES = 1_000
-"""Ranges of lengths that a complement leaves, each an alternative. Beyond: LimitError."""
-
-
 def complement_strings(shapes: tuple[StringShape, ...]) -> tuple[StringShape, ...]:
     """Returns the strings outside all ``shapes``: one shape, or several if lengths alone are excluded.
 
@@ -320,8 +316,8 @@ def _lengths_without(removed: list[tuple[int, int | None]]) -> list[tuple[int, i
         start = max(start, maximum + 1)
     else:
         left.append((start, None))
-    if len(left) > MAX_LENGTH_RANGES:
-        raise LimitError(f"a complement has more than MAX_LENGTH_RANGES = {MAX_LENGTH_RANGES} ranges of lengths")
+    if len(left) > MAX_ALTERNATIVES:
+        raise LimitError(f"a complement has more ranges of lengths than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}")
     return left
 
 

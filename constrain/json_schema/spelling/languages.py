@@ -15,16 +15,12 @@ from constrain import kernel
 from constrain.errors import LimitError
 from constrain.json_schema.spelling.canonical import spell_content
 from constrain.language.tree import ANY_JSON_CHAR, Concatenation, Intersection, Literal, LiteralSet, Repetition, Window
-from constrain.work import asked, spend
+from constrain.work import MAX_COMPILE_WORK, asked, spend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from constrain.language.tree import Expression
-
-MAX_PATTERN_WORK = 2_000_000
-"""Steps of the kernel that all questions about patterns of one compilation may take, up to a second; real schemas take
-a few hundredths of this. Beyond: LimitError."""
 
 MANY = 10_000
 """Number of texts above which they are not counted: no answer of a model has as many different keys."""
@@ -48,7 +44,7 @@ class _PatternWork(threading.local):
     """The work that the current compilation of this thread may still spend on questions."""
 
     def __init__(self) -> None:
-        self.allowance = kernel.Allowance(MAX_PATTERN_WORK)
+        self.allowance = kernel.Allowance(MAX_COMPILE_WORK)
         # Answers, with the expressions that were asked about: these are kept, so that their ids stay unique.
         self.matching: dict[tuple[int, tuple[str, ...]], tuple[Expression, list[str]]] = {}  # by id and texts
         self.nonempty: dict[tuple[tuple[int, ...], int, int | None], tuple[tuple[Expression, ...], bool]] = {}
@@ -58,8 +54,8 @@ _work = _PatternWork()
 
 
 def begin_compilation() -> None:
-    """Grants this thread MAX_PATTERN_WORK from here on."""
-    _work.allowance = kernel.Allowance(MAX_PATTERN_WORK)
+    """Grants this thread MAX_COMPILE_WORK steps for questions, up to a second, from here on."""
+    _work.allowance = kernel.Allowance(MAX_COMPILE_WORK)
     _work.matching.clear()
     _work.nonempty.clear()
 
@@ -71,7 +67,7 @@ def _ask(question: Callable[..., Answer], *arguments: object) -> Answer:
     except LimitError:
         if allowance.left == 0:
             raise LimitError(
-                f"comparing the patterns takes more work than MAX_PATTERN_WORK = {MAX_PATTERN_WORK}"
+                f"comparing the patterns takes more steps than MAX_COMPILE_WORK = {MAX_COMPILE_WORK}; simplify them"
             ) from None
         raise
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from constrain.errors import LimitError, SchemaError
+from constrain.errors import SchemaError, limits_at
 from constrain.json_schema.documents.dialects import DIALECTS, escape
 from constrain.json_schema.keywords.joining import types_of
 from constrain.json_schema.keywords.table import KEYWORDS
 from constrain.json_schema.strict.merging import merged
+from constrain.work import spend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     Place = dict[str, object] | list[object]
 
-MAX_STRICT_SUBSCHEMAS = 50_000
-"""Subschemas of a converted schema; inlining references could multiply them endlessly. Beyond: LimitError."""
+SUBSCHEMA_STEPS = 40
+"""Compilation steps for one converted subschema; inlining references could multiply them endlessly."""
 
 SCHEMA_MAPS = ("properties", "patternProperties", "$defs", "definitions")
 SCHEMA_LISTS = ("anyOf", "allOf", "prefixItems")
@@ -48,13 +49,10 @@ class Conversion:
         # For each schema to convert: the schema, its pointer, its target, and the references inlined around it.
         work: list[tuple[Schema, str, Place, str | int, frozenset[str]]] = []
         work.append((self._document, "", top, "", frozenset()))
-        done = 0
         while work:
             node, pointer, place, key, inlined = work.pop()
-            done += 1
-            if done > MAX_STRICT_SUBSCHEMAS:
-                message = f"inlining makes more than MAX_STRICT_SUBSCHEMAS = {MAX_STRICT_SUBSCHEMAS} subschemas"
-                raise LimitError(message, pointer=pointer)
+            with limits_at(pointer):
+                spend(SUBSCHEMA_STEPS)
             converted, inlined = self._converted(node, pointer, inlined)
             place[key] = converted  # type: ignore[index]
             work += [(*child, inlined) for child in self._children(converted, pointer)]

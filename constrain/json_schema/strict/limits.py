@@ -9,26 +9,6 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.strict.merging import Schema
 
-MAX_PROPERTIES = 5000
-"""Properties of all objects of a strict schema together; OpenAI's limit. Beyond: a violation, and for ``strict`` of a
-request status 400."""
-
-MAX_STRICT_NESTING = 10
-"""Levels of objects and arrays in a strict schema; OpenAI's limit. Beyond: a violation, and for ``strict`` of a request
-status 400."""
-
-MAX_NAME_CHARACTERS = 120_000
-"""Characters of all names of properties and definitions, and all strings of ``enum`` and ``const``, in a strict schema;
-OpenAI's limit. Beyond: a violation, and for ``strict`` of a request status 400."""
-
-MAX_ENUM_VALUES = 1000
-"""Values of all ``enum`` of a strict schema together; OpenAI's limit. Beyond: a violation, and for ``strict`` of a
-request status 400."""
-
-MAX_LARGE_ENUM_CHARACTERS = 15_000
-"""Characters of the strings of one ``enum`` with more than LARGE_ENUM values, in a strict schema; OpenAI's limit.
-Beyond: a violation, and for ``strict`` of a request status 400."""
-
 LARGE_ENUM = 250
 """Values of one ``enum`` above which its characters are limited."""
 
@@ -78,26 +58,25 @@ class Sizes:
 
     def exceeded(self) -> Iterator[str]:
         """Yields the exceeded limits, in OpenAI's words."""
-        if self.properties > MAX_PROPERTIES:
-            yield f"{self.properties} parameters exceeds limit of {MAX_PROPERTIES}."
-        nesting = self._nesting()
-        if nesting > MAX_STRICT_NESTING:
-            yield f"{nesting} levels of nesting exceeds limit of {MAX_STRICT_NESTING}."
-        if self.characters > MAX_NAME_CHARACTERS:
+        if self.properties > 5000:
+            yield f"{self.properties} parameters exceeds limit of 5000."
+        if (nesting := self._nesting()) > 10:
+            yield f"{nesting} levels of nesting exceeds limit of 10."
+        if self.characters > 120_000:
             yield (
-                f"Expected at most {MAX_NAME_CHARACTERS} total characters across property names, definition names, "
-                f"enum values and const values, but received {self.characters}."
+                "Expected at most 120000 total characters across property names, definition names, enum values and "
+                f"const values, but received {self.characters}."
             )
-        if self.enum_values > MAX_ENUM_VALUES:
+        if self.enum_values > 1000:
             yield (
-                f"Expected at most {MAX_ENUM_VALUES} enum values in total within a single schema when using "
-                f"structured outputs, but received {self.enum_values}. {_OPT_OUT}"
+                "Expected at most 1000 enum values in total within a single schema when using structured outputs, but "
+                f"received {self.enum_values}. {_OPT_OUT}"
             )
         for length in self.large_enums:
-            if length > MAX_LARGE_ENUM_CHARACTERS:
+            if length > 15_000:
                 yield (
-                    f"Expected at most {MAX_LARGE_ENUM_CHARACTERS} total characters across enum values when there are "
-                    f"more than {LARGE_ENUM} enum values, but received {length}. {_OPT_OUT}"
+                    "Expected at most 15000 total characters across enum values when there are more than "
+                    f"{LARGE_ENUM} enum values, but received {length}. {_OPT_OUT}"
                 )
 
     def _nesting(self) -> int:

@@ -6,15 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any, Literal
 
 from constrain.errors import LimitError, SchemaError
+from constrain.json_schema.documents.dialects import MAX_SCHEMA_DEPTH
 from constrain.language.schema_text import parse_schema, plain_schema, schema_text
+from constrain.work import compilation
 
 if TYPE_CHECKING:
     from constrain.json_schema.strict.checks import Violation
-
-
-MAX_STRICT_DEPTH = 1000
-"""Levels of JSON in a schema that is read as a strict one; the compiler allows half as many levels of subschemas.
-Beyond: LimitError."""
 
 
 def strict_schema(schema: object) -> dict[str, Any]:
@@ -51,7 +48,8 @@ def strict_schema(schema: object) -> dict[str, Any]:
         return {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
     _check_depth(document)
     try:
-        converted: dict[str, Any] = json.loads(json.dumps(Conversion(document).result()))
+        with compilation():
+            converted: dict[str, Any] = json.loads(json.dumps(Conversion(document).result()))
     except RecursionError as error:
         raise SchemaError("the schema is nested too deeply after inlining its references") from error
     return converted
@@ -116,8 +114,8 @@ def _check_depth(document: object) -> None:
     level, depth = [document], 0
     while level:
         depth += 1
-        if depth > MAX_STRICT_DEPTH:
-            message = f"the schema is nested deeper than MAX_STRICT_DEPTH = {MAX_STRICT_DEPTH}"
+        if depth > 2 * MAX_SCHEMA_DEPTH:  # a subschema takes two levels of JSON
+            message = f"the schema is nested deeper than MAX_SCHEMA_DEPTH = {MAX_SCHEMA_DEPTH}"
             raise LimitError(message, pointer="")  # the pointer is as long as it is deep
         inner: list[object] = []
         for node in level:

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
 
 
-MAX_GOALS = 50_000
-"""Goals of one schema: subschemas, and combinations of several that one value must satisfy. The largest real schemas
-have 10,000; recursion under ``allOf`` can combine many more. Beyond: LimitError."""
+GOAL_STEPS = 20
+"""Compilation steps for one subschema, or one combination of several that a value must satisfy."""
 
 
 def expand_all(goals: Goals, root: Goal) -> list[Goal]:
@@ -35,6 +34,7 @@ def expand_all(goals: Goals, root: Goal) -> list[Goal]:
     queue = [root]
     waiting: list[Goal] = []  # alternatives are compared after all goals they lead to are expanded
     for goal in queue:
+        spend(GOAL_STEPS)
         shapes = _expanded(goals, goal)
         for child in _parts(shapes):
             if child not in found:
@@ -44,11 +44,6 @@ def expand_all(goals: Goals, root: Goal) -> list[Goal]:
             waiting.append(goal)
         while waiting and goal is queue[-1]:
             queue += _close_together(goals, waiting.pop(), found)
-        if len(queue) > MAX_GOALS:
-            raise LimitError(
-                f"the schema has more subschemas, and combinations of them, than MAX_GOALS = {MAX_GOALS}",
-                pointer=goals.pointer_of(goal),
-            )
     return queue
 
 

@@ -22,21 +22,16 @@ from constrain.json_schema.shapes.arrays import longest_length, unproductive_ite
 from constrain.json_schema.shapes.combined import is_array
 from constrain.json_schema.shapes.data import ANY, FALSE, NULL, TRUE, ArrayShape, Combination, Goal, Shapes
 from constrain.json_schema.shapes.strings import admitted
+from constrain.json_schema.spelling.languages import MANY
 from constrain.json_schema.values.counting import Supply, json_value
 from constrain.json_schema.values.productivity import children, expand_all, mark_productive
+from constrain.work import MAX_CASES, MAX_DISTINCT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from constrain.json_schema.shapes.goals import Goals
     from constrain.json_schema.values.counting import Value
-
-MAX_DISTINCT_ITEMS = 10_000
-"""Items of an array of different items whose number of values is not known to be larger; larger numbers are not
-counted. Beyond: arrays are not made longer, and a warning says so."""
-
-MAX_DISTINCT_MINIMUM = 300
-"""Different items that an array must have; an answer has to write all of them. Beyond: LimitError."""
 
 MAX_COMPARED_PERIOD = 500
 """Least common multiple of the divisors that numbers must not be multiples of, in items that must differ. Beyond:
@@ -48,9 +43,6 @@ At twice this value, the kernel exceeds ``MAX_INTERSECTION_STATES`` when it prov
 MAX_SCARCE_VALUES = 2_000
 """Listed values that the items of one array of different items may take, all together. Beyond: LimitError, or
 UnsupportedSchemaError if the values of a single item are more."""
-
-MAX_UNIQUE_STATES = 20_000
-"""States of an automaton that counts used values: positions times numbers of used values. Beyond: LimitError."""
 
 
 def settle_unique_items(goals: Goals, root: Goal, order: list[Goal]) -> list[Goal]:
@@ -148,9 +140,9 @@ class _Settlement:
     def bounded(self, goal: Goal, shape: ArrayShape) -> ArrayShape | Combination | None:
         """Returns the same arrays, bounded so that items cannot run out; ``None`` if none are left."""
         longest = longest_length(shape)
-        if shape.minimum > MAX_DISTINCT_MINIMUM:
+        if shape.minimum > MAX_DISTINCT:
             raise LimitError(
-                f"uniqueItems requires more items than MAX_DISTINCT_MINIMUM = {MAX_DISTINCT_MINIMUM}",
+                f"uniqueItems requires more items than MAX_DISTINCT = {MAX_DISTINCT}; lower minItems",
                 pointer=self.goals.pointer_of(goal),
             )
         if longest is not None and longest <= 1:
@@ -160,16 +152,16 @@ class _Settlement:
         scarce = any(not self.has_more_than(goal, each, index) for index, each in enumerate(reached))
         endless = (longest is not None and longest <= length) or self.supply.is_endless(shape.rest)
         if not endless:
-            wanted = MAX_DISTINCT_ITEMS if longest is None else min(longest - 1, MAX_DISTINCT_ITEMS)
+            wanted = MANY if longest is None else min(longest - 1, MANY)
             if not self.has_more_than(goal, shape.rest, wanted):
                 if not length:
                     return self.at_most(goal, shape, len(self.supply.values(shape.rest, wanted) or ()))
                 scarce = True
-            elif longest is None or longest > MAX_DISTINCT_ITEMS:
+            elif longest is None or longest > MANY:
                 place = describe_pointer(self.goals.pointer_of(goal))
-                message = f"arrays of different items at {place} have at most {MAX_DISTINCT_ITEMS} items"
+                message = f"arrays of different items at {place} have at most {MANY} items"
                 self.goals.warnings[message] = None
-                shape = shape._replace(maximum=MAX_DISTINCT_ITEMS)
+                shape = shape._replace(maximum=MANY)
         return self.counted(goal, Combination(shape, ())) if scarce else shape
 
     def has_more_than(self, goal: Goal, item: Goal, number: int) -> bool:
@@ -332,9 +324,9 @@ class _Product:
             if found is None:
                 found = ids[state, used] = len(ids)
                 queue.append((state, used))
-                if len(queue) > MAX_UNIQUE_STATES:
+                if len(queue) > MAX_CASES:
                     raise LimitError(
-                        f"uniqueItems needs more states than MAX_UNIQUE_STATES = {MAX_UNIQUE_STATES}",
+                        f"uniqueItems needs more states than MAX_CASES = {MAX_CASES}; list fewer values, or remove it",
                         pointer=self.pointer,
                     )
             return found

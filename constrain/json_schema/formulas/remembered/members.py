@@ -31,7 +31,7 @@ from constrain.json_schema.shapes.combined import atoms, names_in_order
 from constrain.json_schema.shapes.data import ANY, NOTHING, Goal, ObjectShape
 from constrain.json_schema.shapes.key_partition import partition
 from constrain.json_schema.shapes.objects import key_goals
-from constrain.language.rule_automaton import MAX_COUNTER
+from constrain.work import MAX_COUNTER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.data import Atom, Combination, Formula
     from constrain.json_schema.shapes.goals import Goals
 
-MAX_CELLS = 100
-"""Combinations of answers that the values of one key may give. Beyond: an automaton of remaining questions is tried
-instead, and if it needs too many states, LimitError."""
+CELLS = 100
+"""Combinations of answers that the values of one key may give here; with more, an automaton of remaining questions is
+tried instead."""
 
-MAX_LEVELS = 200
-"""Members of a class of undeclared keys that are counted exactly. Beyond: an automaton of remaining questions is tried
-instead, and if it needs too many states, LimitError."""
+LEVELS = 200
+"""Members of a class of undeclared keys that are counted here; with more, an automaton of remaining questions is tried
+instead."""
 
 
 class RememberedMembers(Members):
@@ -95,8 +95,8 @@ class RememberedMembers(Members):
             # where values matter, the last possible member does, too
             most = inf if each.valued and each.number != inf else max(sizes, default=0)
             levels = min(each.number, most)
-            if levels > MAX_LEVELS:
-                raise LimitError(f"the schema counts more undeclared keys than MAX_LEVELS = {MAX_LEVELS}")
+            if levels > LEVELS:
+                raise LimitError("too many undeclared keys to count")
             each.levels = [self._add(LEVEL, each, number) for number in range(1, int(levels) + 1)]
         for name in dict.fromkeys((*order, *self._by_name)):
             key = self._by_name[name]
@@ -229,8 +229,8 @@ def _cells(goals: Goals, base: Goal, valued: dict[Goal, int]) -> list[ValueCell]
                 if both is not NOTHING and any(goals.shapes(both)):
                     divided.append(ValueCell(both, (*cell.answers, (variable, answer))))
         found = divided
-        if len(found) > MAX_CELLS:
-            raise LimitError(f"conditions divide the values of one key into more cases than MAX_CELLS = {MAX_CELLS}")
+        if len(found) > CELLS:
+            raise LimitError("too many cases of the values of one key")
     return found
 
 
