@@ -27,6 +27,20 @@ digits of bounds), never by time, and do not depend on caches. Those of the kern
 they differ by a few per cent from process to process, with the seed of its hashes.
 """
 
+MAX_NESTING = 50
+"""Levels of parts inside one another: parentheses, conditions and grammars of a grammar, compositions, formats of a
+structural tag, and lists of a schema in one line; each takes a few frames of Python's stack. Beyond: LimitError, or an
+error of the notation with the place of the part."""
+
+MAX_PATTERN_NESTING = 100
+"""Levels of groups, or of classes, inside one another in a pattern, of operators through all terminals of a Lark
+grammar, and of operators in a pattern that a grammar is exported as; trees of expressions are hashed, compared and
+translated recursively. Beyond: PatternError, GrammarError or, for an export, LimitError."""
+
+MAX_CAPTURE_WORK = 2_000_000
+"""Steps, of about a microsecond, of the second reading of a text, for captures and for the named groups of a pattern,
+of which each state takes 100. Beyond: LimitError; the answer of a model is complete, but has no captures."""
+
 MAX_ALTERNATIVES = 1_000
 """Alternatives of one JSON type that ``anyOf``, ``allOf``, ``oneOf`` and ``not`` make of one value, and classes into
 which key patterns divide the keys of one object; real schemas have fewer than 100. Beyond: LimitError."""
@@ -130,19 +144,16 @@ def apart() -> Iterator[None]:
         _work.left, _work.counted = left, kernel.steps_taken()
 
 
-def spend(steps: int) -> None:
+def spend(steps: int, cure: str = "leave parts out, or make them smaller") -> None:
     """Counts steps of the current compilation, if any, and those that the kernel has taken since the last call.
 
-    Raises ``LimitError`` without a place; callers add the place.
+    Raises ``LimitError`` without a place; callers add the place. ``cure``: the end of its message.
     """
     taken = kernel.steps_taken()
     _work.left -= steps + (taken - _work.counted) // _KERNEL_STEPS_PER_STEP
     _work.counted = taken
     if _work.left < 0 and _work.depth:
-        raise LimitError(
-            f"compiling this takes more steps than MAX_COMPILE_WORK = {MAX_COMPILE_WORK}; "
-            "leave parts out, or make them smaller"
-        )
+        raise LimitError(f"compiling this takes more steps than MAX_COMPILE_WORK = {MAX_COMPILE_WORK}; {cure}")
 
 
 def asked(question: Callable[..., Answer], *arguments: object, **options: object) -> Answer:

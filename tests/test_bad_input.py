@@ -208,7 +208,7 @@ REFUSED_DEEP: dict[str, tuple[str, str, str | None]] = {
     "required properties": TOO_DEEP,
     "allOf": TOO_DEEP,
     "a constant": TOO_DEEP,
-    "parentheses of a pattern": ("PatternError", "MAX_GROUP_NESTING", "/pattern"),
+    "parentheses of a pattern": ("PatternError", "MAX_PATTERN_NESTING", "/pattern"),
     "brackets without end": TOO_DEEP,
     "a schema that contains itself": ("SchemaError", "Circular reference", None),
 }

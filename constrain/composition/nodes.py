@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Union
 
 from constrain.errors import LimitError
 from constrain.language.source import Source
+from constrain.work import MAX_NESTING
 
 if TYPE_CHECKING:
     from constrain.composition.parts import FreeText, Part
-
-MAX_COMPOSITION_NESTING = 50
-"""Levels of compositions within compositions. Beyond: LimitError."""
 
 
 MAX_PARTS = 20_000
@@ -58,9 +56,9 @@ class Composed(Source):
         inner = [part for part in self.inner().values() if isinstance(part, Composed)]
         object.__setattr__(self, "size", 1 + len(self.inner()) + sum(part.size for part in inner))
         object.__setattr__(self, "depth", 1 + max((part.depth for part in inner), default=0))
-        if self.depth > MAX_COMPOSITION_NESTING:
+        if self.depth > MAX_NESTING:
             raise LimitError(
-                f"compositions are nested more than {MAX_COMPOSITION_NESTING} deep (MAX_COMPOSITION_NESTING); make it "
+                f"compositions are nested more than {MAX_NESTING} deep (MAX_NESTING); make it "
                 "flatter: put the inner parts into one sequence, or write a Lark grammar"
             )
         if self.size > MAX_PARTS:

@@ -17,6 +17,7 @@ from constrain.engine.earley import Earley, Tables, allows
 from constrain.errors import LimitError
 from constrain.language.grammar import EPSILON
 from constrain.language.special import BEGIN, END, without_special
+from constrain.work import MAX_CAPTURE_WORK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
     from constrain.language.grammar import Capture, Edge, Grammar
     from constrain.language.tree import Expression
     from constrain.regex.parsing.scanner import Dialect
-
-MAX_CAPTURE_WORK = 2_000_000
-"""Steps of the second reading of a text, for captures; a step takes about a microsecond. Beyond: LimitError; the answer
-of a model is complete, but has no captures."""
 
 CAPTURES_LIMIT = f"{MAX_CAPTURE_WORK=}".partition("=")[0]
 """The name of this limit, for ``Completion.limits_met``."""

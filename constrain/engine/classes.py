@@ -6,9 +6,9 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from constrain.errors import LimitError
 from constrain.language.special import BEGIN, END, mark
 from constrain.vocabulary.marked import MARKED, mark_of
+from constrain.work import spend
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Ranges = tuple[tuple[int, int], ...]
 """Ids in ascending ranges, first and last of each; no two ranges touch."""
 
-MAX_SET_PARTS = 10_000
-"""Parts into which the sets of tokens of one grammar divide one another, added up over the sets. Beyond: LimitError."""
+PART_STEPS = 200
+"""Compilation steps for each part into which sets of tokens divide one another, once for each set that has it."""
 
 _TRIED = 1_000
 """Tokens of a class among which the one to show is chosen."""
@@ -74,13 +74,11 @@ def divide(sets: list[Ranges]) -> tuple[list[Ranges], list[list[int]]]:
     classes: list[list[tuple[int, int]]] = []
     parts: list[list[int]] = [[] for _ in sets]
     inside: set[int] = set()
-    key = total = begin = 0  # the key has a bit for each set inside
+    key = begin = 0  # the key has a bit for each set inside
     for at in sorted(changes):
         if inside:
             if key not in numbers:
-                total += len(inside)
-                if total > MAX_SET_PARTS:
-                    raise LimitError(f"the sets of tokens have more than {MAX_SET_PARTS} parts (MAX_SET_PARTS)")
+                spend(PART_STEPS * len(inside), "name fewer sets of tokens")
                 numbers[key] = len(classes)
                 classes.append([])
                 for number in inside:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from constrain.language.grammar import Condition, Grammar, Terminal
     from constrain.language.tree import Expression
 
-MAX_LISTED_TEXTS = 12
-"""Texts of a terminal, such as the values of an enumeration, that an exported grammar tells apart when they must not
-repeat. Beyond: ExportError."""
+LISTED_TEXTS = 12
+"""Most texts of a terminal, such as the values of an enumeration, that an exported grammar tells apart when they must
+not repeat."""
 
 _NUMBERS = Concatenation((ByteClass(((0x2D, 0x2D), (0x30, 0x39))), ANY_BYTES))
 _NUMBER = re.compile(rb"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
@@ -149,7 +149,7 @@ class _Writing:
             yield arc.label, _GROUP
             return
         expression = self._terminals[index].expression
-        texts = asked(kernel.list_matches, expression, MAX_LISTED_TEXTS) if listed or excluded else None
+        texts = asked(kernel.list_matches, expression, LISTED_TEXTS) if listed or excluded else None
         if texts is None or self._grammar.strings_by_value:
             without = self._without(index, excluded, by_value=by_value)
             if without is not None:

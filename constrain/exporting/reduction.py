@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from constrain.errors import LimitError
 from constrain.exporting.nodes import EMPTY, choice, depth, repeat, sequence, size
 from constrain.language.emptiness import reached
+from constrain.work import MAX_PATTERN_NESTING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
 
 MAX_PATTERN_LEAVES = 20_000
 """Characters, classes and names of one regular expression that is made of a grammar. Beyond: LimitError."""
-
-MAX_PATTERN_LEVELS = 100
-"""Operators inside one another in one regular expression that is made of a grammar; other programs' parsers have such
-limits, too. Beyond: LimitError."""
 
 _INLINED_LEAVES = 2
 """Leaves of the rest of a rule that is written again wherever it is needed; a longer one becomes a rule."""
@@ -138,9 +135,9 @@ def require_short(node: Expression) -> None:
     """Raises LimitError for a regular expression that is too long or too deep."""
     if size(node) > MAX_PATTERN_LEAVES:
         raise _too_long()
-    if depth(node) > MAX_PATTERN_LEVELS:
+    if depth(node) > MAX_PATTERN_NESTING:  # other programs' parsers have such limits, too
         raise LimitError(
-            f"the regular expression has more than MAX_PATTERN_LEVELS = {MAX_PATTERN_LEVELS} groups inside one another"
+            f"the regular expression nests groups more than MAX_PATTERN_NESTING = {MAX_PATTERN_NESTING} deep"
         )
 
 

@@ -27,17 +27,12 @@ from constrain.lark.reading.parser import load_parser
 from constrain.lark.reading.places import error_at
 from constrain.lark.reading.syntax import Special, Symbol
 from constrain.regex.classes import complement, normalize
+from constrain.work import MAX_COUNTER, MAX_NESTING
 
 if TYPE_CHECKING:
     from lark import Lark, Tree
 
     from constrain.gbnf.dialects import Dialect
-
-MAX_GBNF_NESTING = 50
-"""Levels of parentheses inside one another in a GBNF grammar. Beyond: GrammarError."""
-
-MAX_GBNF_COUNT = 2**31 - 1
-"""A count in braces in a GBNF grammar; the limit is that of a signed 32-bit counter. Beyond: GrammarError."""
 
 GRAMMAR = Path(__file__).with_name("gbnf.lark")
 
@@ -146,10 +141,8 @@ class _Reader:
         return piece[0].replace(".", _DOT) if is_name else piece[0]
 
     def node(self, tree: Any, depth: int) -> Expression:
-        if depth > 4 * MAX_GBNF_NESTING:  # each pair of parentheses takes at most so many nodes
-            raise error_at(
-                self.text, first_place(tree), f"this is nested more than {MAX_GBNF_NESTING} deep (MAX_GBNF_NESTING)"
-            )
+        if depth > 4 * MAX_NESTING:  # each pair of parentheses takes at most so many nodes
+            raise error_at(self.text, first_place(tree), f"this is nested more than {MAX_NESTING} deep (MAX_NESTING)")
         children = tree.children
         match tree.data:
             case "choice" | "sequence":
@@ -185,8 +178,8 @@ class _Reader:
         return Repetition(part, least, most)
 
     def _count(self, token: Any) -> int:
-        if (count := int(token[:20])) > MAX_GBNF_COUNT:
-            raise error_at(self.text, token.start_pos, f"a count is at most {MAX_GBNF_COUNT} (MAX_GBNF_COUNT)")
+        if (count := int(token[:20])) > MAX_COUNTER:
+            raise error_at(self.text, token.start_pos, f"a count is at most {MAX_COUNTER} (MAX_COUNTER)")
         return count
 
     def _token(self, token: Any) -> Special:

@@ -13,6 +13,7 @@ from typing import Any
 from constrain.errors import SchemaError
 from constrain.language.wrong_schema import describe_no_json
 from constrain.suggestions import did_you_mean
+from constrain.work import MAX_NESTING
 
 _TYPES: dict[str, dict[str, Any]] = {
     "str": {"type": "string"},
@@ -48,9 +49,6 @@ _CLASS = re.compile(r"(?:[a-z_][\w.]*:)?(?=[A-Z\d_]*[a-z])[A-Z]\w*")
 
 _ITEM = re.compile(r"(?P<key>[^\W\d][\w-]*)(?P<optional>\?)?(?:\s+(?P<type>[^:]*))?(?::(?P<words>.*))?", re.DOTALL)
 _LIST = re.compile(r"list\[(.*)\]", re.DOTALL)
-
-MAX_LIST_NESTING = 20
-"""Lists within each other in one type of a schema in one line. Beyond: SchemaError."""
 
 
 def is_short(text: str) -> bool:
@@ -143,8 +141,8 @@ def _schema(name: str, words: str | None) -> dict[str, Any]:
 
 
 def _type(name: str, depth: int = 0) -> dict[str, Any]:
-    if depth > MAX_LIST_NESTING:
-        raise SchemaError(f"lists are nested more than {MAX_LIST_NESTING} deep")
+    if depth > MAX_NESTING:
+        raise SchemaError(f"lists are nested more than {MAX_NESTING} deep (MAX_NESTING)")
     parts = [part.strip() for part in _outside_brackets(name)]
     if len(parts) > 1:
         return {"anyOf": [_type(part, depth + 1) for part in parts]}

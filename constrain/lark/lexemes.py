@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     from constrain.language.tree import Expression
     from constrain.lark.reading.syntax import Definition, Syntax
 
-MAX_STOP_LENGTH = 200
-"""Bytes of the text in the option ``stop`` of a rule in a Lark grammar; each way in which it overlaps with itself is an
-expression of its own. Beyond: LimitError."""
-
 _SOME_BYTES = Repetition(ANY_BYTE, 1, None)
 
 
@@ -125,9 +121,8 @@ class Lexemes:
         onward = [sequence(body, stop, ANY_BYTES)]
         if texts:
             text = texts[0]
-            if len(text) > MAX_STOP_LENGTH:
-                message = f"a stop has at most {MAX_STOP_LENGTH} bytes (MAX_STOP_LENGTH)"
-                raise placed(LimitError, self.syntax.text, definition.at, message)
+            if len(text) > 200:  # each way in which it overlaps with itself is an expression of its own
+                raise placed(LimitError, self.syntax.text, definition.at, "a stop has at most 200 bytes")
             overlaps = [size for size in range(1, len(text)) if text.endswith(text[:size])]
             onward += [sequence(body, Literal(text[: len(text) - size])) for size in overlaps]
         elif not asked(kernel.is_empty, Intersection((stop, Complement(ANY_CHAR)))):

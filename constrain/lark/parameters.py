@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
 from constrain.language.tree import NOTHING, Alternation, Expression, inside, with_parts
-from constrain.lark.reading.calls import MAX_PARAMETER_BITS
+from constrain.lark.reading.calls import PARAMETER_BITS
 from constrain.lark.reading.places import error_at, placed
 from constrain.lark.reading.syntax import (
     NUMBER,
@@ -36,14 +36,10 @@ if TYPE_CHECKING:
     from constrain.lark.reading.syntax import Definition
 
 MAX_PARAMETER_VALUES = 5_000
-"""Pairs of a parametric rule and a value in a Lark grammar, each of which becomes a rule; permutations of 12 elements
-take 4,096. Beyond: LimitError."""
+"""Pairs of a parametric rule and a value in a Lark grammar, each of which becomes a rule of 40 parts and conditions on
+average; permutations of 12 elements take 4,096. Beyond: LimitError."""
 
-MAX_PARAMETER_PARTS = 200_000
-"""Parts in the bodies of all parametric rules of a Lark grammar, once for each value that leaves them in, and
-conditions, once for each value; permutations of 12 elements have 185,000. Beyond: LimitError."""
-
-_ALL = (1 << MAX_PARAMETER_BITS) - 1
+_ALL = (1 << PARAMETER_BITS) - 1
 _COMPARED: dict[str, Callable[[int, int], bool]] = {
     "eq": int.__eq__,
     "ne": int.__ne__,
@@ -124,10 +120,10 @@ class Specializing:
         body = self._specialized(definition.body, value)
         if not definition.parametric:
             self._parts = parts
-        elif self._parts > MAX_PARAMETER_PARTS:
+        elif self._parts > 40 * MAX_PARAMETER_VALUES:
             message = (
-                f"parametric rules have more than {MAX_PARAMETER_PARTS} parts (MAX_PARAMETER_PARTS), counted once for "
-                "each value; use fewer bits, such as incr([0:3]), or leave out alternatives with %if"
+                f"parametric rules have more than {40 * MAX_PARAMETER_VALUES} parts, counted once for each value (40 "
+                "times MAX_PARAMETER_VALUES); use fewer bits, such as incr([0:3]), or leave out alternatives with %if"
             )
             raise placed(LimitError, self._syntax.text, definition.at, message)
         return body

@@ -60,10 +60,10 @@ ${any}call_$n: FUNCTION _OPEN ${any}expression_$n _CLOSE$aggregates
 _AGGREGATES = Template(' | COUNT _OPEN "*" _CLOSE | AGGREGATE _OPEN [DISTINCT] expression_$n _CLOSE')
 
 _MOST_TRIPLES = 12
-"""Tables of which three may be joined, which takes rules for each two. Beyond: a query joins two at most."""
+"""Tables of which three may be joined, which takes rules for each two; with more, a query joins two at most."""
 
 _MOST_SCOPES = 15
-"""Scopes of one table or two: those of 5 tables, which compile in about a second. Beyond: pairs have no scopes."""
+"""Scopes of one table or two: those of 5 tables, which compile in about a second; with more, pairs have none."""
 
 _SHARED = """
 limit: LIMIT ROWS [_W OFFSET ROWS]

@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from constrain.lark.reading.syntax import Substring
 
 MAX_CHUNKS = 5_000
-"""Words and the text between them, or characters, or chunks of the text of one ``%regex``. Compiling takes time with
-the square of the different ones: about 1 s at the limit. Beyond: LimitError."""
+"""Words and the text between them, or characters, or chunks of the text of one ``%regex``; where they repeat, each
+level of the expression, which the kernel follows on its stack, counts as five. Compiling takes time with the square of
+the different ones: about 1 s at the limit. Beyond: LimitError."""
 
-MAX_SUBSTRING_DEPTH = 1_000
-"""Levels of chunks and blocks in the expression of one ``%regex``, which the kernel follows on its stack. Beyond:
-LimitError."""
+_LEVELS = MAX_CHUNKS // 5
+"""Levels of chunks and blocks in the expression of one ``%regex``."""
 
 KIND_BYTES = 1 << 20
 """Bytes of cached kinds of characters; beyond it, the least recently used are dropped."""
 
 _BLOCK = 128
-"""Chunks of a block, for texts of ``MAX_SUBSTRING_DEPTH`` chunks or more: ``MAX_CHUNKS`` without a branch are about 170
+"""Chunks of a block, for texts of ``_LEVELS`` chunks or more: ``MAX_CHUNKS`` without a branch are about 170
 deep."""
 
 _KEYS = ("substring_words", "substring_chars", "substring_chunks")
@@ -58,8 +58,8 @@ def substring_expression(text: str, substring: Substring) -> Expression:
         message = f"this %regex is made of more than {MAX_CHUNKS} chunks (MAX_CHUNKS)"
         raise placed(LimitError, text, substring.at, message)
     expression, depth = _runs([chunk for chunk in chunks if chunk])
-    if depth > MAX_SUBSTRING_DEPTH:
-        message = f"this %regex repeats itself in too many ways (MAX_SUBSTRING_DEPTH = {MAX_SUBSTRING_DEPTH})"
+    if depth > _LEVELS:
+        message = f"this %regex repeats itself in too many ways (MAX_CHUNKS = {MAX_CHUNKS}, five for each level)"
         raise placed(LimitError, text, substring.at, message)
     return expression
 
@@ -163,7 +163,7 @@ def _runs(chunks: list[bytes]) -> tuple[Expression, int]:
         if len(following) == 1:
             (target,) = following.values()
             unbranched[number] = unbranched.get(target, 0) + 1
-            if len(chunks) >= MAX_SUBSTRING_DEPTH and unbranched[number] % _BLOCK == 0:
+            if len(chunks) >= _LEVELS and unbranched[number] % _BLOCK == 0:
                 rests[number] = _block(states, strings, rests, number)
                 continue
         depth = 1 + max((rests[target][1] for target in following.values()), default=0)

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 MAX_LOOKAROUND_ALTERNATIVES = 256
 """Sequences of one pattern with lookaround, after its alternatives are multiplied out. Beyond: PatternError."""
 
-MAX_UNROLLED = 16
-"""Rounds of a loop with lookaround that are written out one by one. Beyond: PatternError."""
+ROUNDS = 16
+"""Most rounds of a loop with lookaround, which are written out one by one."""
 
 _REFUSAL = "this lookaround cannot be expressed exactly: "
 
@@ -333,8 +333,8 @@ class Elimination:
             found = self._loop_of_one_length(loop, right)
             if found is not None:
                 return found
-        if loop.maximum is None or loop.maximum > MAX_UNROLLED:
-            message = f"it is in a loop of more than MAX_UNROLLED = {MAX_UNROLLED} rounds, with text after it"
+        if loop.maximum is None or loop.maximum > ROUNDS:
+            message = f"it is in a loop of more than {ROUNDS} rounds, with text after it"
             self.fail(_REFUSAL + message, loop.at)
         after = right
         for rounds in reversed(range(loop.maximum)):

@@ -19,18 +19,14 @@ from constrain.regex.parsing.groups import read_group
 from constrain.regex.parsing.parser import Parser
 from constrain.regex.unicode import properties as unicode
 from constrain.remembering import remembered
+from constrain.work import MAX_CAPTURE_WORK
 
 if TYPE_CHECKING:
     from constrain.language.tree import Ranges
     from constrain.regex.parsing.scanner import Dialect
 
-MAX_GROUP_STATES = 20_000
-"""States of the automaton that finds the named groups of a pattern, whose counts are written out. Beyond: LimitError;
-the answer of a model is complete, but has no captures."""
-
-MAX_GROUP_WORK = 5_000_000
-"""Steps of the search for the named groups of a pattern in a text; a step takes about a microsecond. Beyond:
-LimitError; the answer of a model is complete, but has no captures."""
+STATE_STEPS = 100
+"""Steps for one state of the automaton that finds the named groups of a pattern, whose counts are written out."""
 
 
 class Group(NamedTuple):
@@ -49,7 +45,7 @@ def has_named_groups(pattern: str, dialect: Dialect) -> bool:
 def named_groups(pattern: str, dialect: Dialect, text: str) -> list[Group]:
     r"""Returns the named groups of a pattern in a text that matches, in the order of their starts, outer ones first.
 
-    Raises LimitError (MAX_GROUP_STATES, MAX_GROUP_WORK).
+    Raises LimitError (MAX_CAPTURE_WORK).
 
     >>> named_groups(r"(?P<day>\d+)\.(?P<month>\d+)", "rust", "24.12")
     [Group(name='day', start=0, end=2), Group(name='month', start=3, end=5)]
@@ -216,8 +212,8 @@ class _Automaton:
         self.start = self.add(tree, 0)
 
     def state(self, state: _State) -> int:
-        if len(self.states) == MAX_GROUP_STATES:
-            raise LimitError("this pattern has too many states to find its named groups (MAX_GROUP_STATES)")
+        if STATE_STEPS * len(self.states) == MAX_CAPTURE_WORK:
+            raise LimitError("this pattern has too many states to find its named groups (MAX_CAPTURE_WORK)")
         self.states.append(state)
         return len(self.states) - 1
 
@@ -278,8 +274,8 @@ def _search(automaton: _Automaton, text: str) -> list[tuple[str, int]]:
         if (number, at) in seen:
             continue
         seen.add((number, at))
-        if len(seen) > MAX_GROUP_WORK:
-            raise LimitError("this text takes too many steps to find its named groups (MAX_GROUP_WORK)")
+        if len(seen) > MAX_CAPTURE_WORK:
+            raise LimitError("this text takes too many steps to find its named groups (MAX_CAPTURE_WORK)")
         if number == 0:
             if at == len(text):
                 return _in_order(marks)

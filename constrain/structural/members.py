@@ -12,13 +12,12 @@ from constrain.language.schema_text import parse_schema
 from constrain.structural.formats import Mark, Token
 from constrain.suggestions import did_you_mean
 
+MAX_FORMATS = 5_000
+"""Formats and triggers of a structural tag, inner ones included, and items in one of its lists. Beyond: LimitError."""
+
 MAX_TAG_NUMBER = 100_000
 """Repetitions (``min``, ``max``), characters (``max_chars``) and white space (``max_whitespace_cnt``) that a structural
 tag may ask for. Beyond: LimitError."""
-
-MAX_TAG_LIST = 5_000
-"""Items in one list of a structural tag. Beyond: LimitError."""
-
 Members = dict[str, Any]
 
 
@@ -184,8 +183,8 @@ def _written(value: object) -> str:
 
 
 def _check_length(given: list[Any], place: str) -> None:
-    if len(given) > MAX_TAG_LIST:
+    if len(given) > MAX_FORMATS:
         raise LimitError(
-            f"this list has {len(given)} items, and at most {MAX_TAG_LIST} are allowed (MAX_TAG_LIST); use fewer",
+            f"this list has {len(given)} items, and at most {MAX_FORMATS} are allowed (MAX_FORMATS); use fewer",
             pointer=place,
         )

@@ -30,6 +30,7 @@ from constrain.structural.formats import (
     Triggered,
 )
 from constrain.structural.members import (
+    MAX_FORMATS,
     Members,
     error_at,
     read_array,
@@ -50,20 +51,21 @@ from constrain.structural.members import (
 )
 from constrain.structural.styles import STYLES
 from constrain.suggestions import did_you_mean
+from constrain.work import MAX_NESTING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+<<<<<<< HEAD
     from constrain.language.tree import Expression
 
 MAX_FORMAT_NESTING = 50
 """Levels of formats within formats in a structural tag. Beyond: LimitError."""
 
+=======
+>>>>>>> 7b664aae (lark, gbnf, regex, structural: one limit of nesting, of counts and of parts for all notations)
 MAX_TRIGGERS = 64
 """Triggers or patterns of one format in a structural tag. Beyond: LimitError."""
-
-MAX_FORMATS = 5_000
-"""Formats and triggers of a structural tag, inner ones included. Beyond: LimitError."""
 
 
 def read_tag(document: object) -> Expression:
@@ -113,8 +115,8 @@ class _Reader:
     def format(self, given: object, place: str, level: int) -> Expression:
         """Reads one format; ``level`` is 1 for the outermost one."""
         self.count(place)
-        if level > MAX_FORMAT_NESTING:
-            message = f"formats are nested more than {MAX_FORMAT_NESTING} deep (MAX_FORMAT_NESTING)"
+        if level > MAX_NESTING:
+            message = f"formats are nested more than {MAX_NESTING} deep (MAX_NESTING)"
             raise LimitError(f"{message}; make them flatter, or write a grammar", pointer=place)
         members = read_members(given, place, "a format")
         kind = members.get("type", "tag" if "begin" in members else None)

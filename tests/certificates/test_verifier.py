@@ -18,9 +18,14 @@ import pytest
 import constrain
 from constrain import verify as verifier
 from constrain.certificates.certificate import canonical, certify, digest
+<<<<<<< HEAD
 from constrain.regex.parsing.parser import MAX_GROUP_NESTING
 from constrain.verify import Match, data
 from tests.support import LONG, byte_vocabulary, each_row, for_each
+=======
+from constrain.work import MAX_PATTERN_NESTING
+from tests.support import byte_vocabulary, for_each
+>>>>>>> 7b664aae (lark, gbnf, regex, structural: one limit of nesting, of counts and of parts for all notations)
 
 FILE = Path(verifier.__file__)
 SCHEMA = {
@@ -201,10 +206,10 @@ def test_huge_scales_are_refused_at_once() -> None:
 
 def test_a_pattern_may_be_nested_as_deep_as_the_compiler_allows() -> None:
     pattern = "c"
-    for _ in range(MAX_GROUP_NESTING):
+    for _ in range(MAX_PATTERN_NESTING):
         pattern = f"({pattern}a)?"
     constraint = constrain.compile({"type": "string", "pattern": f"^{pattern}$"}, byte_vocabulary())
-    text = '"c' + "a" * MAX_GROUP_NESTING + '"'
+    text = '"c' + "a" * MAX_PATTERN_NESTING + '"'
     constrain.verify_certificate(json.loads(canonical(certify(constraint, list(text.encode())))))
 
 

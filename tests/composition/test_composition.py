@@ -12,9 +12,13 @@ import pytest
 
 import constrain
 from constrain import Lark, Regex, choice, grammars, repeat, sequence, text
-from constrain.composition.nodes import MAX_COMPOSITION_NESTING, MAX_PARTS
+from constrain.composition.nodes import MAX_PARTS
 from constrain.composition.ways import MAX_WAYS
+<<<<<<< HEAD
 from constrain.language.digest import source_digest
+=======
+from constrain.work import MAX_NESTING
+>>>>>>> 7b664aae (lark, gbnf, regex, structural: one limit of nesting, of counts and of parts for all notations)
 from tests.support import LONG, byte_vocabulary, for_each, maskbench_that_compiles
 
 SOFT_TOKENS = 16
@@ -296,10 +300,10 @@ def test_limits_are_named() -> None:
     with pytest.raises(constrain.LimitError, match="MAX_WAYS"):
         compiled(repeat(POINT, 0, MAX_WAYS + 2))
     nested = sequence("a")
-    for _ in range(MAX_COMPOSITION_NESTING - 1):
+    for _ in range(MAX_NESTING - 1):
         nested = sequence(nested)
     assert compiled(nested).accepts("a")
-    with pytest.raises(constrain.LimitError, match="MAX_COMPOSITION_NESTING"):
+    with pytest.raises(constrain.LimitError, match="MAX_NESTING"):
         sequence(nested)
 
 

@@ -182,7 +182,7 @@ def test_limits_are_named() -> None:
     with pytest.raises(constrain.LimitError, match="MAX_WRITTEN_STATES") as caught:
         constrain.export({"type": "object", "properties": keys}, "gbnf", property_order="any")
     assert caught.value.pointer == ""
-    with pytest.raises(constrain.LimitError, match="MAX_PATTERN_LEVELS"):
+    with pytest.raises(constrain.LimitError, match="MAX_PATTERN_NESTING"):
         constrain.export({"type": "object", "properties": {f"k{n}": {"type": "null"} for n in range(200)}}, "regex")
     with pytest.raises(constrain.LimitError, match="MAX_PATTERN_LEAVES"):
         constrain.export({"type": "integer", "multipleOf": 7}, "lark")

@@ -76,7 +76,7 @@ def test_json_is_json(text: str) -> None:
         ("x: a||b", "'x': a value is missing", 1, 1),
         ("x bool: yes|no", "'x': values cannot be listed for the type 'bool'", 1, 1),
         ("x int: 1|b", "'x': a listed value is no int", 1, 1),
-        ("x " + "list[" * 30 + "int" + "]" * 30, "'x': lists are nested more than 20 deep", 1, 1),
+        ("x " + "list[" * 60 + "int" + "]" * 60, "'x': lists are nested more than 50 deep", 1, 1),
     ],
 )
 def test_what_is_no_such_schema(text: str, message: str, line: int, column: int) -> None:

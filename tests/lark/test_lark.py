@@ -179,7 +179,7 @@ def test_loops_without_a_greatest_count_need_no_memory() -> None:
 @pytest.mark.slow
 def test_terminals_nested_too_deeply_are_refused_by_name() -> None:
     chain = "\n".join(f'A{i}: ("x" A{i + 1})?' for i in range(5000))
-    with pytest.raises(constrain.GrammarError, match="MAX_TERMINAL_NESTING"):
+    with pytest.raises(constrain.GrammarError, match="MAX_PATTERN_NESTING"):
         compiled(f'start: A0\n{chain}\nA5000: "x"')
 
 

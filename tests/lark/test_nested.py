@@ -13,7 +13,8 @@ import pytest
 import constrain
 from constrain.language.digest import source_digest
 from constrain.lark import Lark, lark_grammar
-from constrain.lark.reading.scanning import MAX_GRAMMAR_NESTING, MAX_NESTED_GRAMMARS
+from constrain.lark.reading.scanning import MAX_NESTED_GRAMMARS
+from constrain.work import MAX_NESTING
 from tests.support import byte_vocabulary, for_each
 from tests.support.processor_time import finishes_within
 
@@ -97,10 +98,10 @@ def test_grammars_nest_up_to_the_limit() -> None:
     def nested(depth: int) -> str:
         return "start: %lark { " * depth + 'start: "a"' + " }" * depth
 
-    assert compiled(nested(MAX_GRAMMAR_NESTING)).accepts("a")
-    error = refusal(nested(MAX_GRAMMAR_NESTING + 1))
-    assert "MAX_GRAMMAR_NESTING" in error.message
-    assert (error.line, error.column) == (1, 8 + 15 * MAX_GRAMMAR_NESTING)
+    assert compiled(nested(MAX_NESTING)).accepts("a")
+    error = refusal(nested(MAX_NESTING + 1))
+    assert "MAX_NESTING" in error.message
+    assert (error.line, error.column) == (1, 8 + 15 * MAX_NESTING)
 
 
 @pytest.mark.slow

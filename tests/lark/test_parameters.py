@@ -14,7 +14,7 @@ import pytest
 import constrain
 from constrain.lark import Lark, lark_grammar
 from constrain.lark.parameters import MAX_PARAMETER_VALUES
-from constrain.lark.reading.calls import MAX_CALL_NESTING
+from constrain.work import MAX_NESTING
 from tests.support import LONG, byte_vocabulary, for_each
 from tests.support.oracles.lark.values import CONDITIONS, VALUES, random_condition, random_value
 from tests.support.processor_time import finishes_within
@@ -244,9 +244,9 @@ CONDITION = "and(" * 45 + "gt(_, 0)" + ", gt(_, 0))" * 45
 TOO_MANY = {
     "counted up": ('start: r::0\nr::_: "a" r::incr(_) | "" %if eq([3:64], 1000000)', "MAX_PARAMETER_VALUES"),
     "counted down": ('start: r::0xFFFFFFFFFFFFFFFF\nr::_: "a" r::decr(_) | "" %if is_zeros(_)', "MAX_PARAMETER_VALUES"),
-    "permutations": (permutations(20), "MAX_PARAMETER_PARTS"),
-    "alternatives": (f'start: r::4000\nr::_: {WIDE} | "" %if is_zeros(_)', "MAX_PARAMETER_PARTS"),
-    "conditions": (f'start: r::4000\nr::_: "a" r::decr(_) %if {CONDITION} | "b"', "MAX_PARAMETER_PARTS"),
+    "permutations": (permutations(20), "MAX_PARAMETER_VALUES"),
+    "alternatives": (f'start: r::4000\nr::_: {WIDE} | "" %if is_zeros(_)', "MAX_PARAMETER_VALUES"),
+    "conditions": (f'start: r::4000\nr::_: "a" r::decr(_) %if {CONDITION} | "b"', "MAX_PARAMETER_VALUES"),
 }
 """Grammars with too many values, or with too much for each value; and the limits."""
 
@@ -273,9 +273,9 @@ def test_conditions_nest_up_to_the_limit() -> None:
     def nested(depth: int) -> str:
         return 'start: r::0\nr::_: "a" %if ' + "not(" * depth + "true" + ")" * depth
 
-    assert compiled(nested(MAX_CALL_NESTING - 2)).accepts("a")
-    with pytest.raises(constrain.GrammarError, match="MAX_CALL_NESTING") as caught:
-        compiled(nested(MAX_CALL_NESTING))
+    assert compiled(nested(MAX_NESTING - 2)).accepts("a")
+    with pytest.raises(constrain.GrammarError, match="MAX_NESTING") as caught:
+        compiled(nested(MAX_NESTING))
     assert caught.value.line == 2
 
 

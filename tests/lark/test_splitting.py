@@ -19,7 +19,7 @@ import constrain
 from constrain import kernel
 from constrain.language.grammar import Grammar
 from constrain.lark import Lark
-from constrain.lark.lexing.splitting import MAX_SPLIT_STATES
+from constrain.lark.lexing.splitting import SPLIT_STATES
 from tests.support import LONG, Tokens, byte_vocabulary, demo_vocabulary, for_each
 from tests.support.oracles.lark.generator import Case, make_case
 
@@ -135,7 +135,7 @@ def test_terminals_of_json_are_not_split() -> None:
 
 def test_a_terminal_with_too_many_states_is_not_split() -> None:
     with pytest.raises(constrain.LimitError, match="MAX_PAIR_STATES"):
-        compiled(f'start: /a{{2,{MAX_SPLIT_STATES}}}/ "a"~2')
+        compiled(f'start: /a{{2,{SPLIT_STATES}}}/ "a"~2')
 
 
 def test_many_conflicts_are_found_by_a_few_proofs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import constrain
 from constrain.lark import Lark, substrings
-from constrain.lark.substrings import MAX_CHUNKS, MAX_SUBSTRING_DEPTH, words
+from constrain.lark.substrings import _LEVELS, MAX_CHUNKS, words
 from tests.support import byte_vocabulary, for_each
 
 
@@ -64,10 +64,10 @@ def test_runs_of_words_and_characters_are_accepted_and_nothing_else(kind: str, t
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("length", [MAX_SUBSTRING_DEPTH - 1, MAX_SUBSTRING_DEPTH, MAX_SUBSTRING_DEPTH + 200])
+@pytest.mark.parametrize("length", [_LEVELS - 1, _LEVELS, _LEVELS + 200])
 @pytest.mark.parametrize("period", ["a", "ab", "abcde fghij"])
 def test_long_texts_are_cut_into_blocks_and_mean_the_same(period: str, length: int) -> None:
-    text = (period * 2 * MAX_SUBSTRING_DEPTH)[:length]
+    text = (period * 2 * _LEVELS)[:length]
     constraint = compiled("chars", text)
     rng = Random(1)
     for _ in range(40):
@@ -104,13 +104,13 @@ def test_too_many_chunks_are_refused() -> None:
 
 
 def test_a_text_that_branches_everywhere_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(substrings, "MAX_SUBSTRING_DEPTH", 500)
+    monkeypatch.setattr(substrings, "_LEVELS", 500)
     before, text = "a", "ab"
     while (
         len(text) + len(before) <= MAX_CHUNKS
     ):  # a Fibonacci word: every part of it goes on in two ways, again and again
         before, text = text, text + before
-    with pytest.raises(constrain.LimitError, match=r"^line 1, column \d+: this %regex .*MAX_SUBSTRING_DEPTH"):
+    with pytest.raises(constrain.LimitError, match=r"^line 1, column \d+: this %regex .*MAX_CHUNKS"):
         compiled("chars", text)
 
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.engine.classes import MAX_SET_PARTS, complement, divide, joined, without
+from constrain.engine.classes import complement, divide, joined, without
 from constrain.engine.readings import MAX_READINGS
 from constrain.engine.remembered import remembered_constraints
 from constrain.language.special import mark
+from constrain.work import compilation
 from tests.support import for_each
 from tests.support.matching import allowed_tokens as allowed
 from tests.support.processor_time import finishes_within
@@ -194,7 +195,7 @@ def test_refusals_name_the_place(grammar: str, message: str | None, place: tuple
 def test_sets_that_divide_one_another_too_often_are_refused_in_time() -> None:
     with finishes_within(2):
         grammar = "start: " + " | ".join(f"<[^{token}]>" for token in range(150))
-        with pytest.raises(constrain.LimitError, match="MAX_SET_PARTS"):
+        with pytest.raises(constrain.LimitError, match="MAX_COMPILE_WORK"):
             compiled(grammar)
     ids = ",".join(str(token) for token in range(0, 250, 2))
     assert allowed(compiled(f"start: <[{ids}]>").matcher()) == set(range(0, 250, 2))
@@ -212,8 +213,8 @@ def test_sets_divide_the_ids_into_classes() -> None:
         left = {token for low, high in without(sets[0], some) for token in range(low, high + 1)}
         assert left == {token for low, high in sets[0] for token in range(low, high + 1)} - some
         assert complement(complement(sets[0], 50), 50) == sets[0]
-    with pytest.raises(constrain.LimitError):
-        divide([complement(((token, token),), MAX_SET_PARTS) for token in range(200)])
+    with compilation(), pytest.raises(constrain.LimitError):
+        divide([complement(((token, token),), 10_000) for token in range(200)])
 
 
 def test_a_budget_holds_whatever_the_reading() -> None:

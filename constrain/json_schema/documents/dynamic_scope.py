@@ -44,6 +44,6 @@ class Scopes:
         key = frozenset(outermost.items())
         entered = self._interned.get(key)
         if entered is None:
-            spend(SCOPE_STEPS)
+            spend(SCOPE_STEPS, "use fewer dynamic references")
             entered = self._interned[key] = Scope(outermost)
         return entered

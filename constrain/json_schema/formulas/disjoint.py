@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.shapes.goals import Goals
 
-PAIR_STEPS = 10
+PAIR_STEPS = 3
 """Compilation steps for each pair of ``oneOf`` branches that may overlap."""
+
+_CURE = "use fewer branches of oneOf, or write anyOf if no value can satisfy two of them"
 
 COMPARISON_STEPS = 10
 """Compilation steps for one comparison of two alternatives, arrays or objects."""
@@ -46,7 +48,7 @@ def find_overlap(goals: Goals, branches: list[Shapes]) -> tuple[int, int] | None
         for earlier in range(index) if others else unlisted:
             if not ((constants | others) & kinds[earlier][1] or others & kinds[earlier][0]):
                 continue
-            spend(PAIR_STEPS)
+            spend(PAIR_STEPS, _CURE)
             if not are_disjoint(goals, branches[earlier], branches[index], DISCRIMINATOR_DEPTH):
                 return earlier, index
         if others:
@@ -73,7 +75,7 @@ def _exclusive(goals: Goals, alternatives: list[Shapes], narrowed: list[Shapes])
     overlap = find_overlap(goals, narrowed)
     if overlap is None:
         return union(narrowed)
-    spend(len(narrowed) ** 2 // 2 * COMPARISON_STEPS)
+    spend(len(narrowed) ** 2 // 2 * PAIR_STEPS, _CURE)
     overlapping: list[set[int]] = [{index} for index in range(len(narrowed))]
     for first, second in combinations(range(len(narrowed)), 2):
         if (first, second) == overlap or find_overlap(goals, [narrowed[first], narrowed[second]]) is not None:

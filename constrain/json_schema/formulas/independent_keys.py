@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MIN_GROUPS = 5
 """Least number of groups that get their own automata; fewer are cheap in one automaton, which needs no memory."""
 
-MAX_GROUP_STATES = 200
+MAX_CAPTURE_WORK = 200
 """Number of states of one group; with more, one automaton covers all keys instead."""
 
 
@@ -232,7 +232,7 @@ class _GroupSearch:
         self.ways: list[_Way] = []
 
     def in_any_order(self) -> bool:
-        """Searches with every key as the next; returns whether at most MAX_GROUP_STATES were found."""
+        """Searches with every key as the next; returns whether at most MAX_CAPTURE_WORK were found."""
         queue = self.ends = list(self.nodes)
         for node in queue:
             self.goals.explore()
@@ -241,12 +241,12 @@ class _GroupSearch:
                     if after not in self.nodes:
                         self.nodes[after] = None
                         queue.append(after)
-            if len(queue) > MAX_GROUP_STATES:
+            if len(queue) > MAX_CAPTURE_WORK:
                 return False
         return True
 
     def in_schema_order(self) -> bool:
-        """Searches key by key; returns whether at most MAX_GROUP_STATES were found."""
+        """Searches key by key; returns whether at most MAX_CAPTURE_WORK were found."""
         questions = self.questions
         required = set(questions.base.required)
         level = dict(self.nodes)
@@ -260,7 +260,7 @@ class _GroupSearch:
                 following.update(dict.fromkeys(self._add(node, index, ways)))
             self.nodes.update(following)
             level = following
-            if len(self.nodes) > MAX_GROUP_STATES:
+            if len(self.nodes) > MAX_CAPTURE_WORK:
                 return False
         self.ends = list(level)
         return True

@@ -68,7 +68,7 @@ def enum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     found.parts.append(constants(goals, at, value, "enum"))
 
 
-STRUCTURE_STEPS = 20
+STRUCTURE_STEPS = 5
 """Compilation steps for each array or object among the constants of a schema; each is a subschema."""
 
 

@@ -52,7 +52,7 @@ class Conversion:
         while work:
             node, pointer, place, key, inlined = work.pop()
             with limits_at(pointer):
-                spend(SUBSCHEMA_STEPS)
+                spend(SUBSCHEMA_STEPS, "inline fewer references: leave out the keywords next to $ref")
             converted, inlined = self._converted(node, pointer, inlined)
             place[key] = converted  # type: ignore[index]
             work += [(*child, inlined) for child in self._children(converted, pointer)]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
 
 
-GOAL_STEPS = 20
+GOAL_STEPS = 2
 """Compilation steps for one subschema, or one combination of several that a value must satisfy."""
 
 

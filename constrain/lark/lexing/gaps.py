@@ -46,15 +46,9 @@ if TYPE_CHECKING:
     from constrain.language.tree import Ranges
     from constrain.lark.reading.syntax import Syntax
 
-MAX_KINDS_OF_IGNORED = 8
-"""Sets of bytes that continue ignored lexemes; sequences are computed for each pair of sets. Beyond: LimitError."""
-
-MAX_IGNORED_LITERAL = 1_000
-"""Bytes of a string in an ignored terminal, all of whose prefixes are written out. Beyond: LimitError."""
-
 MAX_IGNORED_PARTS = 100
-"""Parts of an ignored terminal, a shared one counted as often as it occurs; white space and comments have fewer than
-20. Beyond: LimitError."""
+"""Parts of an ignored terminal, a shared one counted as often as it occurs, and ten bytes of a string as one; white
+space and comments have fewer than 20. Also pairs of sets of bytes that continue ignored lexemes. Beyond: LimitError."""
 
 
 class Gap(NamedTuple):
@@ -103,8 +97,8 @@ def _repeated(syntax: Syntax, wholes: list[tuple[int, Expression]]) -> list[Gap]
             raise error_at(syntax.text, at, "this terminal never ends: every byte continues it")
         for gap in found:
             kinds.setdefault(gap.onward, []).append(gap.expression)
-        if len(kinds) > MAX_KINDS_OF_IGNORED:
-            message = f"there are more than {MAX_KINDS_OF_IGNORED} kinds of ignored text (MAX_KINDS_OF_IGNORED)"
+        if len(kinds) ** 2 > MAX_IGNORED_PARTS:
+            message = f"there are more than {MAX_IGNORED_PARTS} pairs of kinds of ignored text (MAX_IGNORED_PARTS)"
             raise placed(LimitError, syntax.text, at, message)
     return _sequences([Gap(union(expressions), onward) for onward, expressions in kinds.items()])
 
@@ -265,8 +259,10 @@ def _beginnings_before(expression: Expression, low: int, high: int) -> Expressio
 
 
 def _literal_beginnings(texts: list[bytes]) -> Expression:
-    if any(len(text) > MAX_IGNORED_LITERAL for text in texts):
-        raise LimitError(f"an ignored string has more than {MAX_IGNORED_LITERAL} bytes (MAX_IGNORED_LITERAL)")
+    if max(map(len, texts)) > 10 * MAX_IGNORED_PARTS:
+        raise LimitError(
+            f"an ignored string has more than {10 * MAX_IGNORED_PARTS} bytes (ten times MAX_IGNORED_PARTS)"
+        )
     return union([EMPTY_TEXT, *(Literal(text[:end]) for text in texts for end in range(1, len(text) + 1))])
 
 

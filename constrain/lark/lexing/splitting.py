@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from constrain.language.grammar import Terminal
     from constrain.language.tree import Ranges
 
-MAX_SPLIT_STATES = 5_000
-"""States of the automata of all terminals of a Lark or GBNF grammar that are read byte by byte. Beyond: none is split;
-a Lark grammar raises GrammarError, which names two terminals between which the longest match could lead into a dead
-end, or LimitError; in a GBNF grammar every terminal is one character.
+SPLIT_STATES = 5_000
+"""States of the automata of all terminals of a Lark or GBNF grammar that are read byte by byte. With more, none is
+split: a Lark grammar raises GrammarError, which names two terminals between which the longest match could lead into a
+dead end, or LimitError; in a GBNF grammar every terminal is one character.
 """
 
 
@@ -178,7 +178,7 @@ class _Splitting:
 
     def _rule(self, terminal: Terminal, known: list[Terminal]) -> Rule | None:
         """Returns a rule that reads a terminal byte by byte; None if it has too many states."""
-        automaton = asked(kernel.automaton, terminal.expression, MAX_SPLIT_STATES - self._states)
+        automaton = asked(kernel.automaton, terminal.expression, SPLIT_STATES - self._states)
         if automaton is None:
             return None
         self._states += len(automaton)

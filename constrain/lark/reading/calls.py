@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.lark.reading.places import error_at
 from constrain.lark.reading.syntax import NUMBER, SELF, Call
+from constrain.work import MAX_NESTING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MAX_PARAMETER_BITS = 64
-"""Bits of the value of a parametric rule, as in llguidance. Beyond: GrammarError."""
-
-MAX_CALL_NESTING = 50
-"""Levels of conditions inside one another (``and``, ``or``, ``not``) in a Lark grammar. Beyond: GrammarError."""
+PARAMETER_BITS = 64
+"""Bits of the value of a parametric rule, as in llguidance."""
 
 _BIT, _BITS, _VALUE, _COUNT, _CONDITION = "a bit", "bits", "a number", "a count", "a condition"
 
@@ -46,10 +44,10 @@ CONDITIONS: dict[str, tuple[str, ...]] = {
 """The conditions, each with the kinds of its arguments."""
 
 _WRITTEN = {
-    _BIT: f"a bit is a number from 0 to {MAX_PARAMETER_BITS - 1}",
+    _BIT: f"a bit is a number from 0 to {PARAMETER_BITS - 1}",
     _BITS: "bits are [x:y], or _ for all bits",
     _VALUE: "a number is decimal, or hexadecimal after 0x",
-    _COUNT: f"a count of bits is a number from 0 to {MAX_PARAMETER_BITS}",
+    _COUNT: f"a count of bits is a number from 0 to {PARAMETER_BITS}",
     _CONDITION: "a condition is one of " + ", ".join(CONDITIONS),
 }
 
@@ -63,7 +61,7 @@ def read_value(text: str, given: Any) -> Call:
         return _call(text, given, VALUES, 0)
     if given == "_":
         return Call(SELF, (), _place(given))
-    return Call(NUMBER, (_number(text, given, 2**MAX_PARAMETER_BITS - 1),), _place(given))
+    return Call(NUMBER, (_number(text, given, 2**PARAMETER_BITS - 1),), _place(given))
 
 
 def read_condition(text: str, given: Any) -> Call:
@@ -75,8 +73,8 @@ def _call(text: str, tree: Any, known: Mapping[str, tuple[str, ...]], depth: int
     token, *given = tree.children
     name, at = str(token), _place(token)
     given = [argument for argument in given if argument is not None]
-    if depth >= MAX_CALL_NESTING:
-        message = f"conditions are nested more than {MAX_CALL_NESTING} deep (MAX_CALL_NESTING)"
+    if depth >= MAX_NESTING:
+        message = f"conditions are nested more than {MAX_NESTING} deep (MAX_NESTING)"
         raise error_at(text, at, message)
     if name not in known:
         what, other = ("value", CONDITIONS) if known is VALUES else ("condition", VALUES)
@@ -93,10 +91,10 @@ def _call(text: str, tree: Any, known: Mapping[str, tuple[str, ...]], depth: int
 def _argument(text: str, given: Any, kind: str, depth: int) -> int | tuple[int, int] | Call:
     is_number = isinstance(given, str) and given != "_"
     if kind == _BITS and given == "_":
-        return 0, MAX_PARAMETER_BITS
+        return 0, PARAMETER_BITS
     if kind == _BITS and not isinstance(given, str) and given.data == "bits":
         first, end = given.children
-        low, high = _number(text, first, MAX_PARAMETER_BITS - 1), _number(text, end, MAX_PARAMETER_BITS)
+        low, high = _number(text, first, PARAMETER_BITS - 1), _number(text, end, PARAMETER_BITS)
         if low >= high:
             raise error_at(text, _place(first), f"bits go up: [{low}:{high}] has none, write [{low}:{low + 1}] for one")
         return low, high
@@ -106,7 +104,7 @@ def _argument(text: str, given: Any, kind: str, depth: int) -> int | tuple[int, 
         return _number(
             text,
             given,
-            {_BIT: MAX_PARAMETER_BITS - 1, _COUNT: MAX_PARAMETER_BITS, _VALUE: 2**MAX_PARAMETER_BITS - 1}[kind],
+            {_BIT: PARAMETER_BITS - 1, _COUNT: PARAMETER_BITS, _VALUE: 2**PARAMETER_BITS - 1}[kind],
         )
     token = given if isinstance(given, str) else given.children[0]
     raise error_at(text, _place(token), f"{kind} must stand here: {_WRITTEN[kind]}")
@@ -122,7 +120,7 @@ def _number(text: str, token: Any, most: int) -> int:
         raise error_at(
             text,
             _place(token),
-            f"this number is greater than {most}: a value has {MAX_PARAMETER_BITS} bits (MAX_PARAMETER_BITS)",
+            f"this number is greater than {most}: a value has {PARAMETER_BITS} bits",
         )
     return number
 

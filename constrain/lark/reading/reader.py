@@ -43,6 +43,7 @@ from constrain.lark.reading.syntax import (
     Syntax,
     beginning,
 )
+from constrain.work import MAX_COUNTER, MAX_NESTING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,12 +53,6 @@ if TYPE_CHECKING:
     from constrain.lark.reading.syntax import GrammarText
 
     _Placed = Embedded | Nested | Substring | Special
-
-MAX_NESTING = 50
-"""Levels of parentheses and brackets inside one another in a Lark grammar. Beyond: GrammarError."""
-
-MAX_COUNT = 2**31 - 1
-"""A count after ``~`` in a Lark grammar; the limit is that of a signed 32-bit counter. Beyond: GrammarError."""
 
 _LONGEST_NAMES = 3
 """Letters and digits after the first letter of a replacement name; underscores fill the rest."""
@@ -344,8 +339,8 @@ class _Reader:
         return Repetition(part, least, most)
 
     def _count(self, token: Any) -> int:
-        if not 0 <= (count := int(token[:20])) <= MAX_COUNT:
-            raise error_at(self.text, token.start_pos, f"a count is from 0 to {MAX_COUNT} (MAX_COUNT)")
+        if not 0 <= (count := int(token[:20])) <= MAX_COUNTER:
+            raise error_at(self.text, token.start_pos, f"a count is from 0 to {MAX_COUNTER} (MAX_COUNTER)")
         return count
 
     def _literal(self, token: Any) -> Quoted:

@@ -20,15 +20,11 @@ from constrain.lark.reading.syntax import (
     beginning,
 )
 from constrain.suggestions import unknown_names
+from constrain.work import MAX_COUNTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MAX_TOKENS_OF_A_RULE = 2**31 - 1
-"""Tokens in the option ``max_tokens`` of a rule in a Lark grammar. Beyond: GrammarError."""
-
-MAX_TEMPERATURE = 2.0
-"""Temperature in the option ``temperature`` of a rule in a Lark grammar. Beyond: GrammarError."""
 
 _NAMES = tuple(field.name for field in fields(Options))
 _OF_LEXEMES = ("lazy", "suffix", "stop", "temperature")
@@ -122,14 +118,14 @@ class _Reading:
 
     def _max_tokens(self, name: Any, value: Any) -> Given[int]:
         number = str(value) if isinstance(value, str) else ""
-        if not number.removeprefix("+").isdecimal() or not 1 <= int(number[:20]) <= MAX_TOKENS_OF_A_RULE:
-            message = f"max_tokens is a whole number from 1 to {MAX_TOKENS_OF_A_RULE} (MAX_TOKENS_OF_A_RULE)"
+        if not number.removeprefix("+").isdecimal() or not 1 <= int(number[:20]) <= MAX_COUNTER:
+            message = f"max_tokens is a whole number from 1 to {MAX_COUNTER} (MAX_COUNTER)"
             self.refuse(name.start_pos, message)
         return Given(int(number), value.start_pos)
 
     def _temperature(self, name: Any, value: Any) -> Given[float]:
-        if not isinstance(value, str) or not 0 <= float(value) <= MAX_TEMPERATURE:
-            self.refuse(name.start_pos, f"temperature is a number from 0 to {MAX_TEMPERATURE:g} (MAX_TEMPERATURE)")
+        if not isinstance(value, str) or not 0 <= float(value) <= 2:
+            self.refuse(name.start_pos, "temperature is a number from 0 to 2")
         return Given(float(value), value.start_pos)  # type: ignore[attr-defined]
 
 

@@ -10,10 +10,7 @@ import json
 import re
 
 from constrain.lark.reading.places import error_at
-
-MAX_GRAMMAR_NESTING = 20
-"""Levels of ``%lark { ... }`` inside one another in a Lark grammar; each is read once for every level around it.
-Beyond: GrammarError."""
+from constrain.work import MAX_NESTING
 
 MAX_NESTED_GRAMMARS = 1_000
 """Grammars after ``%lark`` in one Lark grammar; each takes about a millisecond. Beyond: GrammarError."""
@@ -89,8 +86,8 @@ def _grammar_end(text: str, brace: int) -> int:
 
 def check_nesting(text: str, at: int, levels: int) -> None:
     """Raises GrammarError if a grammar has too many grammars around it."""
-    if levels >= MAX_GRAMMAR_NESTING:
-        message = f"grammars are nested more than {MAX_GRAMMAR_NESTING} deep (MAX_GRAMMAR_NESTING)"
+    if levels >= MAX_NESTING:
+        message = f"grammars are nested more than {MAX_NESTING} deep (MAX_NESTING)"
         raise error_at(text, at, message)
 
 

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 from constrain.regex import classes
 from constrain.regex.parsing.escapes import read_escape
 from constrain.regex.unicode import properties as unicode
+from constrain.work import MAX_PATTERN_NESTING
 
 if TYPE_CHECKING:
     from constrain.language.tree import Ranges
     from constrain.regex.parsing.scanner import Scanner
-
-MAX_CLASS_NESTING = 100
-"""Levels of classes inside classes of a pattern; each takes a few frames of Python's stack. Beyond: PatternError."""
 
 _POSIX = {
     "alnum": ((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)),
@@ -36,8 +34,8 @@ _POSIX = {
 def read_class(scanner: Scanner, depth: int = 0) -> Ranges:
     """Reads the class at the scanner's position (its opening bracket); returns the code points that it matches."""
     text, start, rust = scanner.text, scanner.position, scanner.dialect == "rust"
-    if depth > MAX_CLASS_NESTING:
-        scanner.fail(f"classes are nested more than {MAX_CLASS_NESTING} deep (MAX_CLASS_NESTING)", start)
+    if depth > MAX_PATTERN_NESTING:
+        scanner.fail(f"classes are nested more than {MAX_PATTERN_NESTING} deep (MAX_PATTERN_NESTING)", start)
     scanner.position += 1
     negated = text.startswith("^", scanner.position)
     scanner.position += negated

@@ -45,23 +45,14 @@ from constrain.regex.parsing.groups import read_group
 from constrain.regex.parsing.scanner import Dialect, Flags, Scanner
 from constrain.regex.unicode import properties as unicode
 from constrain.remembering import remembered
+from constrain.work import MAX_COUNTER, MAX_PATTERN_NESTING
 
 if TYPE_CHECKING:
     from constrain.regex.lookaround import Elimination, Looking
 
-MAX_GROUP_NESTING = 100
-"""Levels of groups inside groups of a pattern; trees are hashed, compared and translated recursively, with a few stack
-frames per level. Beyond: PatternError."""
-
-MAX_REPETITION = 2**31 - 1
-"""A count in ``{m,n}`` of a pattern; the limit is that of a signed 32-bit counter. Beyond: PatternError."""
-
 MAX_PATTERN_PARTS = 150_000
-"""Groups, classes, counts and alternatives of a pattern; each takes about 8 microseconds to compile. Beyond:
-PatternError."""
-
-MAX_ANCHORED_FACTORS = 200
-"""Parts with ``^`` or ``$`` in one sequence of a pattern; cost grows with their square. Beyond: PatternError."""
+"""Groups, classes, counts and alternatives of a pattern, each of which takes about 8 microseconds to compile, and pairs
+of parts with ``^`` or ``$`` in one sequence. Beyond: PatternError."""
 
 ANY_TEXT = Repetition(ANY_CHAR, 0, None)
 ANY_JSON_TEXT = Repetition(ANY_JSON_CHAR, 0, None)
@@ -424,11 +415,11 @@ class Parser:
             return (1 if text[start] == "+" else 0), (1 if text[start] == "?" else None)
         scanner.position = counts.end()
         if max(len(counts[1]), len(counts[3] or "")) > 20:
-            scanner.fail(f"counts go up to {MAX_REPETITION} (MAX_REPETITION)", start)
+            scanner.fail(f"counts go up to {MAX_COUNTER} (MAX_COUNTER)", start)
         minimum = int(counts[1] or 0)
         maximum = minimum if not counts[2] else int(counts[3]) if counts[3] else None
-        if max(minimum, maximum or 0) > MAX_REPETITION:
-            scanner.fail(f"counts go up to {MAX_REPETITION} (MAX_REPETITION)", start)
+        if max(minimum, maximum or 0) > MAX_COUNTER:
+            scanner.fail(f"counts go up to {MAX_COUNTER} (MAX_COUNTER)", start)
         if maximum is not None and maximum < minimum:
             scanner.fail(f"the count {{{minimum},{maximum}}} is out of order", start)
         return minimum, maximum
@@ -439,8 +430,8 @@ class Parser:
         if not read_group(scanner):  # flags for the rest of the enclosing group, or a comment
             self.quantifiable = self.quantifiable and scanner.dialect == "python"
             return
-        if len(self.stack) == MAX_GROUP_NESTING:
-            scanner.fail(f"groups are nested more than {MAX_GROUP_NESTING} deep (MAX_GROUP_NESTING)", start)
+        if len(self.stack) == MAX_PATTERN_NESTING:
+            scanner.fail(f"groups are nested more than {MAX_PATTERN_NESTING} deep (MAX_PATTERN_NESTING)", start)
         group = _Group(self.alternatives, self.items, self.edges, self.outer_edges, flags, start, scanner.look)
         self.stack.append(group)
         self.alternatives, self.items, self.edges, self.outer_edges = [], [], [], {}
@@ -508,8 +499,8 @@ class Parser:
         return anchors.sequence(*cast("list[Expression]", parts))
 
     def _anchored_sequence(self, parts: list[Fragment], anchored: int) -> Fragment:
-        if anchored > MAX_ANCHORED_FACTORS:
-            message = f"a sequence has more than {MAX_ANCHORED_FACTORS} parts with anchors (MAX_ANCHORED_FACTORS)"
+        if anchored**2 > MAX_PATTERN_PARTS:
+            message = f"a sequence has more than {MAX_PATTERN_PARTS} pairs of parts with anchors (MAX_PATTERN_PARTS)"
             self.scanner.fail(message, self.scanner.position - 1)
         result: Fragment = EMPTY_TEXT
         plain: list[Expression] = []
