@@ -43,14 +43,6 @@ from constrain.work import MAX_PATTERN_NESTING, asked
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-<<<<<<< HEAD
-MAX_TERMINAL_NESTING = 100
-"""Levels of operators around operators, through all terminals of a Lark grammar; expressions are hashed, compared and
-translated recursively. Beyond: GrammarError."""
-
-=======
-_SOME_BYTES = Repetition(ANY_BYTE, 1, None)
->>>>>>> 7b664aae (lark, gbnf, regex, structural: one limit of nesting, of counts and of parts for all notations)
 _ANY_TEXT = Repetition(ANY_CHAR, 0, None)
 
 
@@ -60,15 +52,9 @@ def named_expressions(syntax: Syntax) -> dict[str, Expression]:
     depths: dict[str, int] = {}
     for name in _in_order(syntax):
         definition = syntax.terminals[name]
-<<<<<<< HEAD
         depths[name] = 1 if isinstance(definition, Import) else depth(definition.body, depths)
-        if depths[name] > MAX_TERMINAL_NESTING:
-            message = f"terminals are nested more than {MAX_TERMINAL_NESTING} deep (MAX_TERMINAL_NESTING)"
-=======
-        depths[name] = 1 if isinstance(definition, Import) else _depth(definition.body, depths)
         if depths[name] > MAX_PATTERN_NESTING:
             message = f"terminals are nested more than {MAX_PATTERN_NESTING} deep (MAX_PATTERN_NESTING)"
->>>>>>> 7b664aae (lark, gbnf, regex, structural: one limit of nesting, of counts and of parts for all notations)
             raise error_at(syntax.text, definition.at, message)
         if isinstance(definition, Import):
             expressions[name] = _imported(syntax, definition)

@@ -56,14 +56,8 @@ from constrain.work import MAX_NESTING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-<<<<<<< HEAD
     from constrain.language.tree import Expression
 
-MAX_FORMAT_NESTING = 50
-"""Levels of formats within formats in a structural tag. Beyond: LimitError."""
-
-=======
->>>>>>> 7b664aae (lark, gbnf, regex, structural: one limit of nesting, of counts and of parts for all notations)
 MAX_TRIGGERS = 64
 """Triggers or patterns of one format in a structural tag. Beyond: LimitError."""
 

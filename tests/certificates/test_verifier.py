@@ -18,14 +18,9 @@ import pytest
 import constrain
 from constrain import verify as verifier
 from constrain.certificates.certificate import canonical, certify, digest
-<<<<<<< HEAD
-from constrain.regex.parsing.parser import MAX_GROUP_NESTING
 from constrain.verify import Match, data
-from tests.support import LONG, byte_vocabulary, each_row, for_each
-=======
 from constrain.work import MAX_PATTERN_NESTING
-from tests.support import byte_vocabulary, for_each
->>>>>>> 7b664aae (lark, gbnf, regex, structural: one limit of nesting, of counts and of parts for all notations)
+from tests.support import LONG, byte_vocabulary, each_row, for_each
 
 FILE = Path(verifier.__file__)
 SCHEMA = {

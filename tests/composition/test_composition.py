@@ -14,11 +14,8 @@ import constrain
 from constrain import Lark, Regex, choice, grammars, repeat, sequence, text
 from constrain.composition.nodes import MAX_PARTS
 from constrain.composition.ways import MAX_WAYS
-<<<<<<< HEAD
 from constrain.language.digest import source_digest
-=======
 from constrain.work import MAX_NESTING
->>>>>>> 7b664aae (lark, gbnf, regex, structural: one limit of nesting, of counts and of parts for all notations)
 from tests.support import LONG, byte_vocabulary, for_each, maskbench_that_compiles
 
 SOFT_TOKENS = 16

@@ -44,7 +44,6 @@ def test_left_recursion_is_read() -> None:
 
 @for_each(
     "grammar, message, place",
-<<<<<<< HEAD
     ("", "unexpected the end of the text; expected a rule with ::=", (1, 1)),
     ('start ::= "a"', "there is no rule root", (1, 1)),
     ("root ::= item", "the rule item is not defined", (1, 10)),
@@ -61,36 +60,11 @@ def test_left_recursion_is_read() -> None:
     ("root ::= [z-a]", "from one character to a later one", (1, 10)),
     ("root ::= []", "no character is in this class", (1, 10)),
     ('root ::= "a"{2,1}', "counts go up: 1 is less than 2", (1, 16)),
-    (f'root ::= "a"{{{MAX_GBNF_COUNT + 1}}}', "a count is at most", (1, 14)),
+    (f'root ::= "a"{{{MAX_COUNTER + 1}}}', "a count is at most", (1, 14)),
     ('root ::= "a"{}', "unexpected '}'; expected a number", (1, 14)),
     ("root ::= root", "the language is empty", (1, 1)),
-    ("root ::= " + "(" * (2 * MAX_GBNF_NESTING) + '"a"' + ")" * (2 * MAX_GBNF_NESTING), "MAX_GBNF_NESTING", None),
+    ("root ::= " + "(" * (2 * MAX_NESTING) + '"a"' + ")" * (2 * MAX_NESTING), "MAX_NESTING", None),
     ('root := "a"', "unexpected", (1, 1)),
-=======
-    [
-        ("", "unexpected the end of the text; expected a rule with ::=", (1, 1)),
-        ('start ::= "a"', "there is no rule root", (1, 1)),
-        ("root ::= item", "the rule item is not defined", (1, 10)),
-        ('root ::= "a"\nroot ::= "b"', "the rule root is defined more than once", (2, 1)),
-        ('root ::= "a', "no closing", (1, 10)),
-        ("root ::= [a", "no closing ]", (1, 10)),
-        ('root ::= ("a"', "unexpected the end of the text; expected", (1, 14)),
-        ('root ::= "a")', "unexpected ')'", (1, 13)),
-        (r'root ::= "\q"', r"\q is no escape", (1, 11)),
-        (r'root ::= "\xzz"', r"\xzz is no escape", (1, 11)),
-        (r'root ::= "\-"', r"\- is no escape", (1, 11)),
-        (r"root ::= [\d]", r"\d is no escape", (1, 11)),
-        ('root ::= "a" (="b") "b"', "a lookahead of XGrammar", (1, 15)),
-        ("root ::= [z-a]", "from one character to a later one", (1, 10)),
-        ("root ::= []", "no character is in this class", (1, 10)),
-        ('root ::= "a"{2,1}', "counts go up: 1 is less than 2", (1, 16)),
-        (f'root ::= "a"{{{MAX_COUNTER + 1}}}', "a count is at most", (1, 14)),
-        ('root ::= "a"{}', "unexpected '}'; expected a number", (1, 14)),
-        ("root ::= root", "the language is empty", (1, 1)),
-        ("root ::= " + "(" * (2 * MAX_NESTING) + '"a"' + ")" * (2 * MAX_NESTING), "MAX_NESTING", None),
-        ('root := "a"', "unexpected", (1, 1)),
-    ],
->>>>>>> 7b664aae (lark, gbnf, regex, structural: one limit of nesting, of counts and of parts for all notations)
 )
 def test_refusals_name_the_place(grammar: str, message: str, place: tuple[int, int] | None) -> None:
     with pytest.raises(constrain.GrammarError) as caught:

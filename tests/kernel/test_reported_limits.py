@@ -26,7 +26,6 @@ NAMES = {
     "MAX_MASK_WORK",
     "MAX_CALL_WORK",
     "MAX_INTERSECTION_STATES",
-    "MAX_LENGTH_SETS",
     "MAX_SEARCHED_PLACES",
     "MAX_BUDGET_QUESTIONS",
 }
@@ -49,7 +48,6 @@ def limits_of(rng: Random) -> dict[str, int]:
         "MAX_MASK_WORK": rng.choice([0, 1, 5, 30, 300]),
         "MAX_CALL_WORK": rng.choice([0, 1, 5, 30, 300]),
         "MAX_INTERSECTION_STATES": rng.choice([1, 3, 20_000]),
-        "MAX_LENGTH_SETS": rng.choice([1, 3, 20_000]),
         "MAX_BUDGET_QUESTIONS": rng.choice([0, 3, 4_000]),
     }
 

@@ -40,7 +40,6 @@ _SECTIONS = (
     ("Schemas", ("json_schema/", "quotes/")),
     ("Patterns", "regex/"),
     ("Lark grammars", "lark/"),
-    ("GBNF grammars", ("gbnf/",)),
     ("Compositions", "composition/"),
     ("Exported grammars", "exporting/"),
     ("Structural tags", "structural/"),

@@ -414,7 +414,7 @@ def complement_numbers(shapes: tuple[NumberShape, ...]) -> tuple[NumberShape, ..
             elif piece is not None:
                 pieces.append(ANY_NUMBER if piece == ANY_NUMBER else piece)
         if len(pieces) > MAX_ALTERNATIVES:
-            raise LimitError(f"not leaves more intervals of numbers than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}")
+            raise LimitError(f"not leaves more intervals than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}; exclude fewer")
     if values:
         pieces.append(NumberShape(values=tuple(values)))
     return tuple(pieces)
@@ -459,7 +459,9 @@ def _alternatives(active: Counter[Divisibility]) -> list[NumberShape]:
         products = (intersect_numbers(one, other) for one in alternatives for other in choices)
         alternatives = list(dict.fromkeys(shape for shape in products if shape is not None))
         if len(alternatives) > MAX_ALTERNATIVES:
-            raise LimitError(f"not leaves more alternatives of numbers than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}")
+            raise LimitError(
+                f"not leaves more alternatives than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}; exclude fewer divisors"
+            )
     return alternatives
 
 

@@ -46,7 +46,9 @@ def intersect_combined(goals: Goals, a: Shapes, b: Shapes) -> tuple[Combination,
         others: tuple[Combination | Structure, ...] = theirs if isinstance(one, Combination) else b.combined
         found += [_both(goals, one, two) for two in others]
     if len(found) > MAX_ALTERNATIVES:
-        raise LimitError(f"schemas combine to more alternatives than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}")
+        raise LimitError(
+            f"schemas combine to more alternatives than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}; use fewer anyOf"
+        )
     return tuple(shape for shape in found if shape is not None)
 
 

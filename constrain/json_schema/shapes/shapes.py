@@ -71,7 +71,7 @@ def union(alternatives: Iterable[Shapes]) -> Shapes:
         objects += (shape for shape in shapes.objects if shape not in objects)
         combined.update(dict.fromkeys(shapes.combined))
         if max(len(numbers), len(strings), len(arrays), len(objects), len(combined)) > MAX_ALTERNATIVES:
-            raise LimitError(f"a value has more alternatives than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}")
+            raise LimitError(f"a value has more alternatives than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}; use fewer")
     if ANY_NUMBER in numbers:
         numbers = [ANY_NUMBER]
     else:
@@ -177,6 +177,7 @@ def _product(
     if len(left) * len(right) > MAX_ALTERNATIVES:
         raise LimitError(
             f"allOf and the keywords around it multiply to more alternatives than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}"
+            "; use fewer anyOf and oneOf there"
         )
     if len(left) == 1 and len(right) == 1:
         shape = meet(left[0], right[0])

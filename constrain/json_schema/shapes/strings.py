@@ -317,7 +317,9 @@ def _lengths_without(removed: list[tuple[int, int | None]]) -> list[tuple[int, i
     else:
         left.append((start, None))
     if len(left) > MAX_ALTERNATIVES:
-        raise LimitError(f"a complement has more ranges of lengths than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}")
+        raise LimitError(
+            f"not leaves more ranges of lengths than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}; exclude fewer lengths"
+        )
     return left
 
 

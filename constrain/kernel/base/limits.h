@@ -20,7 +20,6 @@ enum class Limit : uint8_t {
   mask_work,
   call_work,
   intersection_states,
-  length_sets,
   nested_decisions,
   expression_depth,
   shortest_match,
@@ -40,7 +39,7 @@ struct NamedLimit {
   std::string with_unit() const { return shown() + " " + std::string(unit); }
 };
 
-// Steps, of about a microsecond, for the expressions of one compilation, or for one question about an expression. Beyond: LimitError.
+// Steps, of about a microsecond, of one compilation: for its front end, for its expressions, for all questions about patterns, for a proof of lexing (ten of its steps count as one), and for one question about an expression. Beyond: LimitError.
 inline constexpr NamedLimit MAX_COMPILE_WORK{"MAX_COMPILE_WORK", 2'000'000, "steps", Limit::compile_work};
 
 // Steps, of about a microsecond, for one mask; as many again to verify its tokens beyond that, and to judge tokens against a budget. Beyond: the mask has only tokens of one byte, each verified, and the next token of a way to finish.
@@ -49,11 +48,8 @@ inline constexpr NamedLimit MAX_MASK_WORK{"MAX_MASK_WORK", 300'000, "steps", Lim
 // Steps, of about a microsecond, for one call of a matcher. Beyond: tokens not yet verified are neither allowed nor forced; a completion is short, but perhaps not shortest; `accepts` and `explain` raise LimitError.
 inline constexpr NamedLimit MAX_CALL_WORK{"MAX_CALL_WORK", 2'000'000, "steps", Limit::call_work};
 
-// States of one search that decides whether an intersection or complement matches anything. Beyond: LimitError when compiling; later the token is not allowed.
+// States of one search that decides whether an intersection or complement matches anything, or whether a pattern has a match of a permitted length. Beyond: LimitError when compiling; later the token is not allowed.
 inline constexpr NamedLimit MAX_INTERSECTION_STATES{"MAX_INTERSECTION_STATES", 20'000, "states", Limit::intersection_states};
-
-// Steps of one search that decides whether a pattern has a match of a permitted length. Beyond: LimitError when compiling; later the token is not allowed.
-inline constexpr NamedLimit MAX_LENGTH_SETS{"MAX_LENGTH_SETS", 20'000, "sets of lengths", Limit::length_sets};
 
 // Nested questions whether an expression matches anything. Beyond: LimitError when compiling; later the token is not allowed.
 inline constexpr NamedLimit MAX_NESTED_DECISIONS{"MAX_NESTED_DECISIONS", 100, "questions", Limit::nested_decisions};
@@ -86,7 +82,7 @@ inline constexpr NamedLimit MAX_LIMITED_STATES{"MAX_LIMITED_STATES", 5'000, "sta
 inline constexpr NamedLimit MAX_DIVISOR{"MAX_DIVISOR", 576'460'752'303'423'488, "the divisor"};
 
 // Characters of all texts of one source of quotes, or of one `Substring`. Beyond: LimitError when compiling.
-inline constexpr NamedLimit MAX_QUOTE_CHARACTERS{"MAX_QUOTE_CHARACTERS", 2'000'000, "characters"};
+inline constexpr NamedLimit MAX_QUOTE_CHARACTERS{"MAX_QUOTE_CHARACTERS", 1'000'000, "characters"};
 
 // States, with their counters, that one rule can reach without reading. Beyond: LimitError when compiling.
 inline constexpr NamedLimit MAX_SILENT_STATES{"MAX_SILENT_STATES", 100'000, "states"};
@@ -97,16 +93,10 @@ inline constexpr NamedLimit MAX_RULE_STATES{"MAX_RULE_STATES", 10'000'000, "stat
 // States of two terminals read in parallel by the proof of lexing. Beyond: LimitError when compiling.
 inline constexpr NamedLimit MAX_PAIR_STATES{"MAX_PAIR_STATES", 5'000, "states"};
 
-// Steps of the proof of lexing, of about 50 ns each. Beyond: LimitError when compiling.
-inline constexpr NamedLimit MAX_PROOF_WORK{"MAX_PROOF_WORK", 20'000'000, "steps"};
-
-// Steps, of about a microsecond, to find an example for a refused grammar. Beyond: the error has no example.
-inline constexpr NamedLimit MAX_EXPLORED_WORK{"MAX_EXPLORED_WORK", 200'000, "steps"};
-
-inline constexpr std::array<std::string_view, 12> limit_names{  // indexed by Limit
-    MAX_COMPILE_WORK.name, MAX_MASK_WORK.name,        MAX_CALL_WORK.name,        MAX_INTERSECTION_STATES.name,
-    MAX_LENGTH_SETS.name,  MAX_NESTED_DECISIONS.name, MAX_EXPRESSION_DEPTH.name, MAX_SHORTEST_MATCH.name,
-    MAX_NESTED_GROUPS.name, MAX_PATH_STATES.name,     MAX_SEARCHED_PLACES.name,  MAX_BUDGET_QUESTIONS.name,
+inline constexpr std::array<std::string_view, 11> limit_names{  // indexed by Limit
+    MAX_COMPILE_WORK.name,     MAX_MASK_WORK.name,        MAX_CALL_WORK.name,      MAX_INTERSECTION_STATES.name,
+    MAX_NESTED_DECISIONS.name, MAX_EXPRESSION_DEPTH.name, MAX_SHORTEST_MATCH.name, MAX_NESTED_GROUPS.name,
+    MAX_PATH_STATES.name,      MAX_SEARCHED_PLACES.name,  MAX_BUDGET_QUESTIONS.name,
 };
 
 class LimitSet {
@@ -136,7 +126,6 @@ struct Limits {
   size_t mask_work = MAX_MASK_WORK.value;
   size_t call_work = MAX_CALL_WORK.value;
   uint32_t intersection_states = static_cast<uint32_t>(MAX_INTERSECTION_STATES.value);
-  uint32_t length_sets = static_cast<uint32_t>(MAX_LENGTH_SETS.value);
   uint32_t nested_decisions = static_cast<uint32_t>(MAX_NESTED_DECISIONS.value);
   size_t budget_questions = MAX_BUDGET_QUESTIONS.value;
   size_t budget_searches = 256;  // questions, if each may take a search

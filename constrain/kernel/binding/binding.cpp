@@ -428,8 +428,6 @@ Limits limits_of(const nb::dict& given) {
       limits.call_work = number;
     } else if (name == MAX_INTERSECTION_STATES.name) {
       limits.intersection_states = number;
-    } else if (name == MAX_LENGTH_SETS.name) {
-      limits.length_sets = number;
     } else if (name == MAX_NESTED_DECISIONS.name) {
       limits.nested_decisions = number;
     } else if (name == MAX_BUDGET_QUESTIONS.name) {

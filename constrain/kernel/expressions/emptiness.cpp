@@ -270,9 +270,9 @@ bool Emptiness::decide_window(ExpressionStore& store, ExprId part, ExprId unit, 
       }
       return false;
     }
-    if (k >= store.work().length_sets()) {
+    if (k >= store.work().intersection_states()) {
       throw LimitError(limit_message("the lengths of an expression's matches take too many steps to find",
-                                     MAX_LENGTH_SETS, store.work().length_sets()), Limit::length_sets);
+                                     MAX_INTERSECTION_STATES, store.work().intersection_states()), Limit::intersection_states);
     }
     seen.insert(key, k);
     may_end.push_back(ends);

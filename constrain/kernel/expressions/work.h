@@ -23,7 +23,6 @@ class Work {
     size_t steps;
     const NamedLimit* limit;  // the limit that errors name; null for the rest of a caller's allowance
     uint32_t intersection_states = Limits{}.intersection_states;  // of one search
-    uint32_t length_sets = Limits{}.length_sets;                  // of one search
   };
   void allow(const Allowance& allowance) {
     const auto after = [this](size_t steps) { return steps > endless - spent_ ? endless : spent_ + steps; };
@@ -32,7 +31,6 @@ class Work {
     allowance_ = allowance;
   }
   uint32_t intersection_states() const { return allowance_.intersection_states; }
-  uint32_t length_sets() const { return allowance_.length_sets; }
   // The count at which a search for a shortest match, of at most `steps`, stops and leaves the rest to decisions.
   size_t search_end(size_t steps) const { return std::min(spent_ + steps, search_end_); }
 

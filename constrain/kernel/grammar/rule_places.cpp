@@ -10,11 +10,13 @@
 
 namespace constrain {
 
+constexpr size_t steps_per_step = 10;  // of the proof, which take about 50 ns each, for one of a compilation
+
 void ProofWork::spend(size_t steps) {
   spent_ += steps;
-  if (spent_ <= MAX_PROOF_WORK.value) return;
+  if (spent_ <= steps_per_step * MAX_COMPILE_WORK.value) return;
   throw LimitError("too many terminals may be read at the same places to prove that the longest match takes no byte of the next "
-                   "(" + MAX_PROOF_WORK.with_unit() + "); write alternatives as one terminal");
+                   "(" + MAX_COMPILE_WORK.with_unit() + "); write alternatives as one terminal");
 }
 
 // Calls `f` with each node reachable without reading a terminal. Nodes are states, and the end of each rule.

@@ -12,6 +12,7 @@ namespace constrain {
 
 namespace {
 
+constexpr size_t max_explored_steps = 200'000;  // of work on expressions
 constexpr size_t max_explored_places = 2'000;
 constexpr size_t max_explored_bytes = size_t{1} << 20;  // of tables
 constexpr size_t max_explored_pairs = 5'000;   // pairs of states of two terminals
@@ -71,7 +72,7 @@ class DeadEndSearch {
  public:
   DeadEndSearch(const Grammar& grammar, uint32_t terminal, uint32_t follower)
       : terminal_(terminal), follower_(follower), vocabulary_(byte_vocabulary()), automaton_(grammar, vocabulary_) {
-    store().work().allow({MAX_EXPLORED_WORK.value, &MAX_EXPLORED_WORK});
+    store().work().allow({max_explored_steps, &MAX_COMPILE_WORK});  // beyond it, the error has no example
     meet(automaton_.stepping().start(), 0, 0);
     bytes_ = automaton_.memory_bytes() + max_explored_bytes;
     for (size_t at = 0; at < nodes_.size(); ++at) explore(at);

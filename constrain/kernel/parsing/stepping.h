@@ -55,7 +55,7 @@ class Stepping {
 
   // Allowances of steps; each holds until the next one.
   void allow_mask() { expressions().work().allow(of_mask()); }
-  void allow_call() { expressions().work().allow({limits_.call_work, &MAX_CALL_WORK, limits_.intersection_states, limits_.length_sets}); }
+  void allow_call() { expressions().work().allow({limits_.call_work, &MAX_CALL_WORK, limits_.intersection_states}); }
   void allow_way() { expressions().work().allow(of_way()); }
 
   // A scope with its own allowance. Its end grants the full allowance of a call.
@@ -70,12 +70,12 @@ class Stepping {
   };
   Scope for_mask() { return {*this, of_mask()}; }
   Scope for_way() { return {*this, of_way()}; }
-  Scope without_limits() { return {*this, {Work::endless, nullptr, unbounded, unbounded}}; }
+  Scope without_limits() { return {*this, {Work::endless, nullptr, unbounded}}; }
 
   size_t memory_bytes() const { return lexer_.memory_bytes() + memory_.memory_bytes() + slots_.memory_bytes() + parser_.memory_bytes(); }
 
  private:
-  Work::Allowance of_mask() const { return {limits_.mask_work, &MAX_MASK_WORK, limits_.intersection_states, limits_.length_sets}; }
+  Work::Allowance of_mask() const { return {limits_.mask_work, &MAX_MASK_WORK, limits_.intersection_states}; }
   // Enough work to find a way to finish, despite limits.
   Work::Allowance of_way() const { return {std::max(limits_.call_work, Limits{}.call_work), &MAX_CALL_WORK}; }
 
