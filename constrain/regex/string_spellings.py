@@ -14,7 +14,6 @@ from itertools import groupby
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
-from constrain.errors import LimitError
 from constrain.language.tree import (
     ANY_BYTE,
     EMPTY_TEXT,
@@ -38,6 +37,7 @@ from constrain.language.tree import (
 from constrain.regex import classes
 from constrain.regex.anchors import sequence, union
 from constrain.remembering import remembered
+from constrain.work import spend
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 MAX_BRANCHINGS = 64
 """Nested branchings of the tree that a set of texts becomes; below them, texts are listed."""
 
-MAX_SPELLED_CHARACTERS = 500_000
-"""Characters of all constants and keys of one grammar, about 250 bytes of memory each. Beyond: LimitError."""
+CHARACTER_STEPS = 3
+"""Compilation steps for one character of a constant or key, all of whose spellings take about 250 bytes of memory."""
 
 CACHED_BYTES = 16 << 20
 """Bytes of cached spellings of classes, and as many of numbers and of lengths; beyond it, the least recently used are
@@ -81,7 +81,6 @@ class AnySpelling:
 
     def __init__(self) -> None:
         self._done: dict[int, tuple[Expression, Expression]] = {}  # by identity, with the node to keep it alive
-        self._n_characters = 0
 
     def of(self, node: Expression) -> Expression:
         """Returns all spellings of the strings, or of their contents, that ``node`` matches."""
@@ -108,12 +107,7 @@ class AnySpelling:
 
     def _listed(self, texts: tuple[bytes, ...]) -> Expression:
         listed = sorted(set(map(_characters, texts)))
-        self._n_characters += sum(map(len, listed))
-        if self._n_characters > MAX_SPELLED_CHARACTERS:
-            raise LimitError(
-                'with escapes="any", constants and keys have more characters together than '
-                f"MAX_SPELLED_CHARACTERS = {MAX_SPELLED_CHARACTERS}"
-            )
+        spend(CHARACTER_STEPS * sum(map(len, listed)), 'with escapes="any", list fewer constants and keys')
         return _tree(listed, 0)
 
 
