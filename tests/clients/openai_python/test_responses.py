@@ -52,7 +52,6 @@ def test_all_parameters_of_the_package_are_taken() -> None:
     [
         ({"background": True}, "background", None),
         ({"temperature": 3}, "temperature", "decimal_above_max_value"),
-        ({"include": ["everything"]}, "include[0]", None),
         ({"previous_response_id": "resp_gone"}, "previous_response_id", "previous_response_not_found"),
         ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools[0]", None),
         ({"tools": [MOVE, MOVE]}, "tools[1]", None),
