@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import openai
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
-from shared import KEY, MAX_TOKENS, MODEL, PROMPT, QUESTION, SECONDS, SUM, TOOLS, Call
+from shared import KEY, MAX_TOKENS, MODEL, PROMPT, QUESTION, SECONDS, SUM, TOOLS, Call, Owner, Person, Plan
 
 REFUSED = openai.APIStatusError
 
@@ -19,6 +19,7 @@ class Chat:
 
     def __init__(self, model: str = MODEL, key: str = KEY, max_tokens: int = MAX_TOKENS) -> None:
         limits: Any = {"temperature": 0, "max_retries": 0, "timeout": SECONDS, "max_tokens": max_tokens}
+        limits["http_async_client"] = openai.DefaultAsyncHttpxClient()  # LangChain's is one for all event loops
         self.model = ChatOpenAI(model=model, api_key=key, **limits, **self.endpoint)
 
     def text(self, prompt: str) -> str:
@@ -63,6 +64,8 @@ def read(message: Any) -> list[Call]:
 
 class Responses(Chat):
     endpoint: ClassVar[Any] = {"use_responses_api": True}
+    KINDS = (Person, Plan, Owner)
+    """LangChain streams none whose schema is a reference, as that of a tree."""
 
 
 WAYS = {"chat": Chat, "responses": Responses}

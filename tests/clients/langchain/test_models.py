@@ -99,7 +99,8 @@ def test_an_agent_calls_tools(way: Any) -> None:
 @EITHER
 @pytest.mark.parametrize("strategy", [ToolStrategy, ProviderStrategy], ids=["tool", "provider"])
 def test_an_agent_has_an_answer_with_a_type(way: Any, strategy: Any) -> None:
-    agent = create_agent(way().model, [], response_format=strategy(Person))
+    one = way().model.model_copy(update={"model_kwargs": {"parallel_tool_calls": False}})  # LangChain reads no more
+    agent = create_agent(one, [], response_format=strategy(Person))
     assert isinstance(run(agent)["structured_response"], Person)
 
 
