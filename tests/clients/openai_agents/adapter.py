@@ -71,7 +71,8 @@ class Chat:
 
     def calls(self, choice: str) -> list[Call]:
         tools = [function_tool(weather), function_tool(note)]
-        result = self.run(QUESTION, choice, tools=tools, tool_use_behavior="stop_on_first_tool")
+        brief: Any = {"instructions": "Answer in one short sentence.", "tool_use_behavior": "stop_on_first_tool"}
+        result = self.run(QUESTION, choice, tools=tools, **brief)
         calls = [item.raw_item for item in result.new_items if item.type == "tool_call_item"]
         return [Call(call.call_id, call.name, json.loads(call.arguments)) for call in calls]
 
