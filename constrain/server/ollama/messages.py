@@ -1,8 +1,8 @@
 """``messages`` of Ollama's chat, converted to OpenAI's form, and checked there.
 
 A result names its call by ``tool_call_id``, or only the tool by ``tool_name``: then it belongs to the first call of
-this tool that has no result yet. A result that names neither belongs to the first call without a result. A result whose
-call is gone is shown as it is.
+this tool that has no result yet. A result that names neither belongs to the first call without a result, and so does
+one with an id where calls came without theirs, as LiteLLM sends them. A result whose call is gone is shown as it is.
 """
 
 from __future__ import annotations
@@ -23,14 +23,22 @@ _TEXT_ONLY = "This server reads text only; describe the image in 'content', or l
 def convert_messages(given: object) -> list[dict[str, Any]]:
     """Returns the checked messages of a conversation in OpenAI's form. Raises ``FieldError`` with the place."""
     converted: list[dict[str, Any]] = []
+    ids: set[str] = set()
+    are_made = False  # whether any of these ids is not the caller's
     for index, message in enumerate(array(given, "messages")):
         where = f"messages[{index}]"
         members = mapping(message, where)
         if members.get("role") == "tool":
-            converted.append(_convert_result(members, where))
+            result = _convert_result(members, where)
+            if are_made and optional_text(members, "tool_call_id", f"{where}.") not in ids:
+                result.pop("tool_call_id", None)
+            converted.append(result)
         else:
             refuse_images(members, f"{where}.")
-            converted.append(_convert_message(members, index, where))
+            made = f"call_{index}_"
+            converted.append(_convert_message(members, made, where))
+            ids = {call["id"] for call in converted[-1].get("tool_calls", ())}
+            are_made = any(each.startswith(made) for each in ids)
     return read_messages({"messages": converted})
 
 
@@ -41,7 +49,8 @@ def refuse_images(members: Mapping[str, Any], place: str = "") -> None:
         raise unsupported(f"{place}images", _TEXT_ONLY)
 
 
-def _convert_message(members: Mapping[str, Any], index: int, where: str) -> dict[str, Any]:
+def _convert_message(members: Mapping[str, Any], made: str, where: str) -> dict[str, Any]:
+    """Returns another message. ``made``: what the ids begin with that calls without one get."""
     kept = {key: value for key, value in members.items() if key not in ("images", "thinking", "tool_calls")}
     thinking, calls = optional_text(members, "thinking", f"{where}."), members.get("tool_calls")
     if thinking:
@@ -49,7 +58,7 @@ def _convert_message(members: Mapping[str, Any], index: int, where: str) -> dict
         kept["reasoning_content"] = thinking
     if calls is not None and array(calls, f"{where}.tool_calls"):
         places = [(call, f"{where}.tool_calls[{number}]") for number, call in enumerate(calls)]
-        kept["tool_calls"] = [_convert_call(*each, f"call_{index}_{number}") for number, each in enumerate(places)]
+        kept["tool_calls"] = [_convert_call(*each, f"{made}{number}") for number, each in enumerate(places)]
     elif kept.get("content") is None:
         kept["content"] = ""
     return kept

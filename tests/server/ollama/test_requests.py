@@ -140,6 +140,15 @@ def test_results_find_their_calls() -> None:
     assert checked[1].calls[3] == Call("mine", "mul", '{"b": [1.5]}', {"b": [1.5]})
 
 
+def test_results_with_ids_find_calls_that_came_without_theirs() -> None:
+    calls = {"role": "assistant", "tool_calls": [CALL, {**CALL, "id": "b"}, CALL]}
+    results = [{"role": "tool", "tool_call_id": name, "content": name} for name in ("a", "b", "c")]
+    checked = check_messages(messages_of(*USER, calls, *results))
+    assert [(each.call_id, each.content) for each in checked[2:]] == [("call_1_0", "a"), ("b", "b"), ("call_1_2", "c")]
+    checked = check_messages(messages_of(*USER, {**calls, "tool_calls": calls["tool_calls"][1:2]}, *results))
+    assert [each.is_orphan for each in checked[2:]] == [False, True, True]
+
+
 @for_each(
     "said",
     [{**USER[0], "done": True}],
