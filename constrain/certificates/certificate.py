@@ -157,7 +157,7 @@ def _with_end(constraint: Constraint, tokens: Sequence[int]) -> list[int]:
     classes = constraint._classes
     if classes is None:
         return list(tokens)
-    ends = [token for token in constraint.vocabulary.eos if classes.mark(token) is not None]
+    ends = [token for token in constraint.vocabulary.eos if classes.has(token)]
     for last in ((), *((token,) for token in ends)):
         text, detours = classes.spell([*tokens, *last])
         if constraint._core.accepts(text, detours):

@@ -1,13 +1,11 @@
-"""Classes of tokens: how a grammar's sets of tokens divide a vocabulary, for matchers and masks."""
+"""Classes of tokens: how a grammar's sets of tokens divide a vocabulary, and the parts of a text that may be tokens."""
 
 from __future__ import annotations
 
 import re
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from constrain.language.special import BEGIN, END, mark
-from constrain.vocabulary.marked import MARKED, mark_of
+from constrain.language.special import BEGIN, CLASS, END, mark, numbered_mark
 from constrain.work import spend
 
 if TYPE_CHECKING:
@@ -24,13 +22,9 @@ Ranges = tuple[tuple[int, int], ...]
 PART_STEPS = 200
 """Compilation steps for each part into which sets of tokens divide one another, once for each set that has it."""
 
-_TRIED = 1_000
-"""Tokens of a class among which the one to show is chosen."""
+_NONE = -1
+"""The number of no class."""
 
-_KEPT_MASKS = 64
-"""Masks of classes that are kept for the next place with the same classes."""
-
-_MARK = re.compile(MARKED + b"([0-9]+)" + END)
 _NAME = re.compile(BEGIN + b"([^\xfe\xff]+)" + END)
 _ID = re.compile(r"<\[([0-9]{1,10})\]>")
 
@@ -92,11 +86,10 @@ def divide(sets: list[Ranges]) -> tuple[list[Ranges], list[list[int]]]:
 
 
 class Classes:
-    """Classes of tokens with their marks, for one vocabulary.
+    """Classes of tokens, each read as a mark with its number, for one vocabulary.
 
     Attributes:
         vocabulary: the vocabulary.
-        marked: the vocabulary with marks; class ``i`` has the mark ``i``.
         ranges: the ids of each class.
     """
 
@@ -105,64 +98,32 @@ class Classes:
 
         self.vocabulary = vocabulary
         self.ranges = ranges
-        self.marked = vocabulary._with_marks(len(ranges))
-        self._none = self.marked.count
-        self._of: NDArray[np.int32] = np.full(vocabulary.n_vocab, self._none, np.int32)
+        self._of: NDArray[np.int32] = np.full(vocabulary.n_vocab, _NONE, np.int32)
         for number, spans in enumerate(ranges):
             for low, high in spans:
                 self._of[low : high + 1] = number
-        self._words: dict[bytes, NDArray[np.uint32]] = {}
-        self._shown: dict[int, int] = {}
 
-    def mark(self, token: int) -> int | None:
-        """Returns the id by which matchers read a token as one of its class; ``None`` for a token without a class."""
-        number = int(self._of[token])
-        return None if number == self._none else self.marked.first + number
-
-    def words(self, marks: bytes) -> NDArray[np.uint32]:
-        """The tokens of the classes whose marks are set in the words behind a mask, as the words of a mask."""
-        if (known := self._words.get(marks)) is not None:
-            return known
-        import numpy as np
-
-        allowed = np.append(np.unpackbits(np.frombuffer(marks, np.uint8), bitorder="little"), 0)
-        bits = np.packbits(allowed[self._of], bitorder="little")
-        bits.resize(self.marked.first // 8, refcheck=False)
-        if len(self._words) == _KEPT_MASKS:
-            self._words.clear()
-        return self._words.setdefault(marks, bits.view(np.uint32))
-
-    def shown(self, number: int) -> int:
-        """The token that stands for a class where one must be chosen: a short printable text, if there is one."""
-        if number not in self._shown:
-            tokens = (token for low, high in self.ranges[number] for token in range(low, high + 1))
-            self._shown[number] = min(islice(tokens, _TRIED), key=self._cost)
-        return self._shown[number]
-
-    def _cost(self, token: int) -> tuple[bool, bool, int]:
-        text = self.vocabulary.token_bytes(token)
-        is_plain = text.isascii() and text.decode("ascii").isprintable()
-        return not text, not is_plain, len(text)
+    def has(self, token: int) -> bool:
+        """Returns whether a token is in a class."""
+        return int(self._of[token]) != _NONE
 
     def detours(self, text: bytes) -> list[tuple[int, int, bytes]] | None:
         """Returns the parts of a text that may be tokens of classes, with their marks; ``None`` if it is no text.
 
         A token without a text stands as its name, or as its id (``<[5]>``), between ``BEGIN`` and ``END``.
         """
-        if MARKED in text:
+        if BEGIN + CLASS in text:
             return None
-        if not any(self.ranges):
-            return []
         named = {found.start(): found for found in _NAME.finditer(text)}
         detours: list[tuple[int, int, bytes]] = []
         for begin in range(len(text)):
             if begin in named:
                 tokens = [(token, named[begin].end()) for token in self._named(named[begin][1])]
             else:
-                beginnings = self.marked.core.beginnings_of(text[begin : begin + self.marked.longest])
+                beginnings = self.vocabulary._core.beginnings_of(text, begin)
                 tokens = [(token, begin + len(self.vocabulary.token_bytes(token))) for token in beginnings]
             numbers = dict.fromkeys((end, int(self._of[token])) for token, end in tokens)
-            detours += ((begin, end, mark_of(number)) for end, number in numbers if number != self._none)
+            detours += ((begin, end, numbered_mark(CLASS, number)) for end, number in numbers if number != _NONE)
         return detours
 
     def spell(self, tokens: Sequence[int]) -> tuple[bytes, list[tuple[int, int, bytes]]]:
@@ -175,8 +136,8 @@ class Classes:
         end = 0
         for token, piece in zip(tokens, pieces, strict=True):
             begin, end = end, end + len(piece)
-            if (number := int(self._of[token])) != self._none:
-                detours.append((begin, end, mark_of(number)))
+            if (number := int(self._of[token])) != _NONE:
+                detours.append((begin, end, numbered_mark(CLASS, number)))
         return b"".join(pieces), detours
 
     def _named(self, name: bytes) -> list[int]:
@@ -186,10 +147,6 @@ class Classes:
         if not found and (by_id := _ID.fullmatch(written)):
             found = [int(by_id[1])]
         return [token for token in found if token < self.vocabulary.n_vocab and not self.vocabulary.token_bytes(token)]
-
-    def spelled(self, text: bytes) -> bytes:
-        """Returns a text of the kernel with tokens in place of marks: their texts, or else their names or ids."""
-        return _MARK.sub(lambda found: self._spelled(self.shown(int(found[1]))), text)
 
     def _spelled(self, token: int) -> bytes:
         text = self.vocabulary.token_bytes(token)

@@ -15,9 +15,8 @@ from constrain.engine.captures import Captures, has_captures, read_captures
 from constrain.engine.classes import Classes
 from constrain.engine.earley import as_graph, in_a_row
 from constrain.engine.forced import certain_tokens
-from constrain.engine.readings import Readings, ScopedReadings
+from constrain.engine.limited_rules import limited_rules, with_borders
 from constrain.engine.report import Report, digits_of
-from constrain.engine.scopes import Run, Scopes, scoped_rules, with_marks_for
 from constrain.engine.special import resolve_special
 from constrain.engine.terminals import ExpectedTerminal, name_terminal
 from constrain.errors import ConstrainError, deep_enough
@@ -102,9 +101,9 @@ class Constraint:
         "_keeping",
         "_make",
         "_places",
-        "_scopes",
+        "_with_borders",
         "has_captures",
-        "has_scopes",
+        "has_limited_rules",
         "no_forcing",
         "policies",
         "split",
@@ -132,19 +131,12 @@ class Constraint:
         self.split = grammar.split
         self.no_forcing = grammar.no_forcing
         self.has_captures = has_captures(grammar)
-        scoped = scoped_rules(resolved)
-        if scoped:
-            self._classes = with_marks_for(scoped, self._classes, vocabulary)
-        self.has_scopes = bool(scoped)
-        places = [[each.name, each.pointer] for each in resolved.terminals]
-        self._core = kernel.CompiledGrammar(resolved, self._tokens(), proved=resolved.proved)
-        self._scopes = None
-        if scoped:
-            assert self._classes is not None
-            self._scopes = Scopes(resolved, self._classes)
-            places += [[name, ""] for name in self._scopes.names]
+        self._core = self._compiled(resolved, proved=resolved.proved)
+        self.has_limited_rules = bool(limited_rules(resolved))
+        self._with_borders: kernel.CompiledGrammar | None = None
+        self._matched_core()
         if self._classes is not None:
-            self._places = json.dumps(places).encode()
+            self._places = json.dumps([[each.name, each.pointer] for each in resolved.terminals]).encode()
         self._bytes_beside = _DESCRIPTION_SHARE * self._core.memory_bytes
 
     def __repr__(self) -> str:
@@ -165,9 +157,24 @@ class Constraint:
         """Returns the table of ``report`` for notebooks."""
         return self.report._repr_html_()
 
-    def _tokens(self) -> kernel.Vocabulary:
-        """The tokens for the kernel, with marks for the classes of tokens."""
-        return self.vocabulary._core if self._classes is None else self._classes.marked.core
+    def _compiled(
+        self, resolved: Grammar, *, proved: bool = False, limits: Sequence[int] = ()
+    ) -> kernel.CompiledGrammar:
+        """Compiles a grammar that ``resolve_special`` has made, with the limits of its rules, if it has borders."""
+        classes = [] if self._classes is None else self._classes.ranges
+        return kernel.CompiledGrammar(
+            resolved, self.vocabulary._core, proved=proved, classes=classes, rule_limits=limits
+        )
+
+    def _matched_core(self) -> kernel.CompiledGrammar:
+        """The grammar for matchers, which limits the tokens of rules; the cache does not store these limits."""
+        if not self.has_limited_rules:
+            return self._core
+        if self._with_borders is None:
+            resolved, _ = resolve_special(self.grammar, self.vocabulary)
+            limited = with_borders(resolved, limited_rules(resolved), self._compiled)
+            self._with_borders = self._compiled(limited.grammar, limits=limited.limits)
+        return self._with_borders
 
     def __copy__(self) -> Constraint:
         """Returns the constraint itself, which is immutable."""
@@ -211,17 +218,17 @@ class Constraint:
         self = cls.__new__(cls)
         about, _, self._places = notes.partition(b"\n")
         policies, warnings, self.split, flags, ranges = _noted(about)
-        self.no_forcing, self.has_captures, self.has_scopes = flags
+        self.no_forcing, self.has_captures, self.has_limited_rules = flags
         self._grammar = None
         self._make = make
         self._exported = None
         self._keeping = keeping
-        self._scopes = None
+        self._with_borders = None
         self.vocabulary = vocabulary
         self.policies = MappingProxyType(policies)
         self.warnings = warnings
         self._classes = None if ranges is None else Classes(vocabulary, ranges)
-        self._core = kernel.CompiledGrammar.restore(tables, self._tokens())
+        self._core = kernel.CompiledGrammar.restore(tables, vocabulary._core, classes=ranges or [])
         self._bytes_beside = len(notes)
         return self
 
@@ -233,7 +240,7 @@ class Constraint:
             "split": self.split,
             "no_forcing": self.no_forcing,
             "has_captures": self.has_captures,
-            "has_scopes": self.has_scopes,
+            "has_limited_rules": self.has_limited_rules,
             "classes": self._classes and self._classes.ranges,
         }
         notes = json.dumps(about).encode()
@@ -247,13 +254,6 @@ class Constraint:
         store_independent_tokens(self._keeping.cache, self.vocabulary)
         packed = self._packed()
         return self._keeping.cache.store(self.vocabulary, self._keeping.digest(), packed.tables, packed.notes)
-
-    def _all_scopes(self) -> Scopes:
-        """The scopes of the grammar, which are compiled again if the constraint came from the cache."""
-        if self._scopes is None:
-            assert self._classes is not None
-            self._scopes = Scopes(resolve_special(self.grammar, self.vocabulary)[0], self._classes)
-        return self._scopes
 
     @property
     def grammar(self) -> Grammar:
@@ -271,9 +271,9 @@ class Constraint:
         return [[terminal.name, terminal.pointer] for terminal in self.grammar.terminals]
 
     def _named(self, terminals: Sequence[int]) -> tuple[ExpectedTerminal, ...]:
-        """Returns names and pointers of terminals; the same name and pointer only once."""
+        """Returns names and pointers of terminals; the same name and pointer only once, and no borders."""
         places = self._terminal_places()
-        return tuple(dict.fromkeys(ExpectedTerminal(*places[index]) for index in terminals))
+        return tuple(dict.fromkeys(ExpectedTerminal(*places[index]) for index in terminals if index < len(places)))
 
     def precompute(self, *, max_masks: int = PRECOMPUTED_MASKS, max_bytes: int = PRECOMPUTED_BYTES) -> Precomputed:
         """Computes masks ahead of time, likeliest first, and stores the constraint in the cache for ``compile``.
@@ -381,7 +381,7 @@ class Constraint:
         if self._classes is None:
             text = b"".join(map(self.vocabulary.marked_bytes, tokens))
             return self._captures(text, []) if self._core.accepts(text) else None
-        ends = [token for token in self.vocabulary.eos if self._classes.mark(token) is not None]
+        ends = [token for token in self.vocabulary.eos if self._classes.has(token)]
         for last in ((), *((token,) for token in ends)):
             text, detours = self._classes.spell([*tokens, *last])
             if self._core.accepts(text, detours):
@@ -432,10 +432,7 @@ class Constraint:
         counts += [_count(name, limit, 1) for name, limit in zip(_LIMITS, limits, strict=True)]
         text = None if counts[1] is None else counts[1] + WORD_TOKENS
         given = counts[0], (None, *counts[1:], text)  # by ``Kind``
-        if self.has_scopes:
-            return _MatcherOfScopes(self, max_tokens=given[0], lexeme_limits=given[1])
-        made = Matcher if self._classes is None else _MatcherOfReadings
-        return made(self, max_tokens=given[0], lexeme_limits=given[1])
+        return Matcher(self, max_tokens=given[0], lexeme_limits=given[1])
 
     def allocate_bitmask(self, batch_size: int = 1) -> NDArray[np.uint32]:
         """Returns a bitmask of zeros for ``Matcher.fill_bitmask``: uint32, shape (batch_size, ceil(n_vocab / 32)).
@@ -465,13 +462,13 @@ def _noted(
 ) -> tuple[dict[str, str | bool], tuple[str, ...], tuple[str, ...], tuple[bool, bool, bool], list[Ranges] | None]:
     """Policies, warnings, split terminals, three flags and classes in the notes of ``_packed``.
 
-    The flags are ``no_forcing``, ``has_captures`` and ``has_scopes``. Raises ``kernel.StorageError``.
+    The flags are ``no_forcing``, ``has_captures`` and ``has_limited_rules``. Raises ``kernel.StorageError``.
     """
     try:
         noted = json.loads(about)
         classes = noted["classes"] and [tuple((low, high) for low, high in ranges) for ranges in noted["classes"]]
         told = dict(noted["policies"]), tuple(noted["warnings"]), tuple(noted["split"])
-        return *told, (noted["no_forcing"], noted["has_captures"], noted["has_scopes"]), classes
+        return *told, (noted["no_forcing"], noted["has_captures"], noted["has_limited_rules"]), classes
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise kernel.StorageError(f"the notes on a constraint cannot be read: {error!r}") from error
 
@@ -510,7 +507,7 @@ class Matcher(kernel.Matcher):
         lexeme_limits: Sequence[int | None] = (),
     ) -> None:
         if state is None:
-            super().__init__(constraint._core, max_tokens, lexeme_limits)
+            super().__init__(constraint._matched_core(), max_tokens, lexeme_limits)
         else:
             super().__init__(state)
         self.constraint = constraint
@@ -594,55 +591,6 @@ class Matcher(kernel.Matcher):
         if len(names) > EXPLAINED_TERMINALS:
             names[EXPLAINED_TERMINALS:] = [f"{len(names) - EXPLAINED_TERMINALS} more"]
         return f"{place}; expected {', '.join(names) if names else 'the end of the text'}"
-
-
-class _MatcherOfReadings(Readings, Matcher):
-    """A ``Matcher`` of a grammar that asks for tokens by name or id."""
-
-    def __init__(
-        self,
-        constraint: Constraint,
-        state: kernel.Matcher | None = None,
-        *,
-        max_tokens: int | None = None,
-        lexeme_limits: Sequence[int | None] = (),
-    ) -> None:
-        Matcher.__init__(self, constraint, state, max_tokens=max_tokens, lexeme_limits=lexeme_limits)
-        if isinstance(state, _MatcherOfReadings):
-            self._copy(state)
-        else:
-            assert constraint._classes is not None
-            self._begin(constraint._classes)
-
-    def fork(self) -> Matcher:
-        """Returns an independent matcher at the same position, with the same limits and budget."""
-        return _MatcherOfReadings(self.constraint, self)
-
-
-class _MatcherOfScopes(ScopedReadings, Matcher):
-    """A ``Matcher`` of a grammar with limits on the tokens of rules."""
-
-    def __init__(
-        self,
-        constraint: Constraint,
-        state: _MatcherOfScopes | None = None,
-        *,
-        max_tokens: int | None = None,
-        lexeme_limits: Sequence[int | None] = (),
-    ) -> None:
-        if state is None:
-            scopes = constraint._all_scopes()
-            kernel.Matcher.__init__(self, scopes.core, max_tokens, lexeme_limits)
-            self.constraint = constraint
-            self._begin_scoped(Run(scopes, max_tokens, lexeme_limits))
-        else:
-            kernel.Matcher.__init__(self, state)
-            self.constraint = constraint
-            self._copy(state)
-
-    def fork(self) -> Matcher:
-        """Returns an independent matcher at the same position, with the same limits and budget."""
-        return _MatcherOfScopes(self.constraint, self)
 
 
 def _count(name: str, given: int | None, least: int) -> int | None:

@@ -2,8 +2,7 @@
 
 If a grammar asks for single special tokens only, each is read as its name, which the kernel's vocabulary has.
 Otherwise the vocabulary is divided into *classes*: tokens that are in the same of the grammar's sets. Each class gets a
-mark (``vocabulary.marked``), and a set is read as the marks of its classes, so that its size costs nothing.
-``classes`` has the result, and ``readings`` the matcher.
+mark, and a set is read as the marks of its classes, so that its size costs nothing. ``classes`` has the result.
 """
 
 from __future__ import annotations
@@ -17,9 +16,8 @@ from constrain.engine.classes import Classes, complement, divide, joined, withou
 from constrain.errors import ConstrainError, GrammarError, LimitError
 from constrain.language.emptiness import reached
 from constrain.language.grammar import EPSILON, Terminal
-from constrain.language.special import special_token, terminal_special, token_set
+from constrain.language.special import CLASS, numbered_mark, special_token, terminal_special, token_set
 from constrain.language.tree import Literal
-from constrain.vocabulary.marked import mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -165,14 +163,18 @@ def _only_name(ids: Ranges, vocabulary: Vocabulary) -> str | None:
     return name if first == last and not others and is_known else None
 
 
+def _class(number: int) -> Literal:
+    return Literal(numbered_mark(CLASS, number))
+
+
 def _with_marks(grammar: Grammar, parts: dict[int, list[int]]) -> Grammar:
     """Returns the grammar in which terminals read the marks of their classes; each further mark is a new terminal."""
     terminals = list(grammar.terminals)
     also: dict[int, list[int]] = {}
     for index, (first, *others) in parts.items():
         also[index] = list(range(len(terminals), len(terminals) + len(others)))
-        terminals += [replace(terminals[index], expression=Literal(mark_of(number))) for number in others]
-        terminals[index] = replace(terminals[index], expression=Literal(mark_of(first)))
+        terminals += [replace(terminals[index], expression=_class(number)) for number in others]
+        terminals[index] = replace(terminals[index], expression=_class(first))
 
     def edges(rule: Rule) -> Iterable[Edge]:
         for edge in rule.edges:

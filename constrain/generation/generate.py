@@ -234,7 +234,7 @@ def decode(job: Job, writing: Writing) -> Generator[StreamEvent, None, tuple[Dec
         queue_seconds = time.perf_counter() - waiting
         model = job.plan.model
         # Not where a matcher would have to read the whole answer again to leave out the guesses.
-        can_guess = job.constraint is None or not job.constraint.has_scopes
+        can_guess = job.constraint is None or not job.constraint.has_limited_rules
         speculation = model.speculation(answer) if can_guess else None  # the first one measures the model
         if job.plan.settings.timeout is not None:
             answer.deadline = time.monotonic() + job.plan.settings.timeout

@@ -62,8 +62,10 @@ class Vocabulary:
 
     def token_bytes(self, token_id: int) -> bytes: ...
 
-    def beginnings_of(self, text: bytes) -> list[int]:
-        """All tokens with which a text begins, by their bytes, shortest first."""
+    def beginnings_of(self, text: bytes, start: int = 0) -> list[int]:
+        """
+        All tokens with which the text from ``start`` on begins, by their bytes, shortest first.
+        """
 
     @property
     def memory_bytes(self) -> int: ...
@@ -114,19 +116,21 @@ class CompiledGrammar:
     The automaton of a grammar over a vocabulary, built while it is used; safe to share between threads.
     """
 
-    def __init__(self, grammar: object, vocabulary: Vocabulary, memory_limit: int = ..., limits: dict[str, int] = ..., proved: bool = ...) -> None:
+    def __init__(self, grammar: object, vocabulary: Vocabulary, memory_limit: int = ..., limits: dict[str, int] = ..., proved: bool = ..., classes: Sequence[Sequence[tuple[int, int]]] = ..., rule_limits: Sequence[int] = ...) -> None:
         """
         Compiles a grammar for a vocabulary.
 
         ``memory_limit``: bytes of tables at which they are built again from the parts in use. ``limits``: values by
         name that replace the kernel's own limits, for tests; ValueError for an unknown name. ``proved``: whether
-        ``lexing_conflict`` has found no conflict in this grammar.
+        ``lexing_conflict`` has found no conflict in this grammar. ``classes``: ranges of ids, first and last of each,
+        of the tokens that the grammar reads as the marks of these classes. ``rule_limits``: the most tokens between the
+        border i and the last border, for each i (``language.special``).
 
         Raises GrammarError (malformed, generates no text, lexemes that cannot be separated) or LimitError.
         """
 
     @staticmethod
-    def restore(stored: Buffer, vocabulary: Vocabulary, memory_limit: int = ...) -> CompiledGrammar:
+    def restore(stored: Buffer, vocabulary: Vocabulary, memory_limit: int = ..., classes: Sequence[Sequence[tuple[int, int]]] = ...) -> CompiledGrammar:
         """
         Reads a grammar that ``store`` of the same build has written, in any process, for an equal vocabulary.
 
@@ -218,11 +222,6 @@ class Matcher:
         Takes back the last ``count`` accepted tokens. Raises ValueError if fewer were accepted.
         """
 
-    def _spend(self, count: int) -> bool:
-        """
-        Counts tokens that are written elsewhere for the budget, if it can still be kept then. Private.
-        """
-
     def reset(self) -> None:
         """
         Takes back all accepted tokens; the limits met so far are forgotten, too.
@@ -287,10 +286,8 @@ class Matcher:
         """
 
     @property
-    def place(self) -> tuple[int, int, int, int, bool, int]:
-        """
-        The position, as numbers: matchers of one grammar with the same numbers have the same future. Private.
-        """
+    def n_readings(self) -> int:
+        """Number of ways to read the tokens so far. Private."""
 
     @property
     def is_in_use(self) -> bool:
@@ -329,7 +326,7 @@ class Matcher:
     @property
     def limits_tokens(self) -> bool:
         """
-        Whether the grammar limits the tokens of some lexeme (``max_tokens``). Private.
+        Whether the grammar limits the tokens of some lexeme or rule (``max_tokens``). Private.
         """
 
     @property

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from constrain.language.grammar import Terminal
 
 BEGIN, END = b"\xff", b"\xfe"
+CLASS, BORDER = b"\xc0", b"\xc1"
+"""The second bytes of two kinds of marks that have a number in place of a name. No name has them, because names are
+UTF-8. A class is read in place of one of its tokens, and a border between two tokens (``engine.limited_rules``)."""
 
 _MARKED = re.compile(BEGIN + b"([^\xfe\xff]+)" + END)
 _BY_ID = re.compile(r"<\[(\^?)(.*)\]>", re.DOTALL)
@@ -114,6 +117,11 @@ def special_token(name: str) -> Literal:
 def mark(name: str) -> bytes:
     """Returns a special token as a grammar reads it."""
     return BEGIN + name.encode() + END
+
+
+def numbered_mark(kind: bytes, number: int) -> bytes:
+    """Returns a class of tokens, or a border, as a grammar reads it."""
+    return BEGIN + kind + str(number).encode() + END
 
 
 def special_name(text: bytes) -> str | None:

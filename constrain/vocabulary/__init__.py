@@ -2,7 +2,7 @@
 
 Read ``table`` first: a list of tokens, a GGUF file (``gguf``), a loaded model and a tokenizer of another library
 (``libraries``) each become a token table, from which ``vocabulary`` makes the ``Vocabulary``. ``spelling`` and ``ends``
-have what they share: how tokens are spelled, and the names of those that end a generation. ``marked`` adds ids for the
-sets of tokens in a grammar. ``tokenizer`` turns text into the token ids of a loaded model, ``exact`` bytes into ids
-that spell exactly these bytes. The callers are ``engine`` and the packages above it.
+have what they share: how tokens are spelled, and the names of those that end a generation. ``tokenizer`` turns
+text into the token ids of a loaded model, ``exact`` bytes into ids that spell exactly these bytes. The callers are
+``engine`` and the packages above it.
 """

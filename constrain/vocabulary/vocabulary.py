@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 import threading
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
-from weakref import WeakValueDictionary
 
 from constrain.arguments import integer
 from constrain.errors import ModelError
 from constrain.language.special import mark
-from constrain.vocabulary.marked import MarkedVocabulary, number_of_marks
 from constrain.vocabulary.table import make_table
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from constrain.vocabulary.table import Encode, TokenTable
     from constrain.vocabulary.tokenizer import Tokenizer
 
-_reading, _marking = threading.Lock(), threading.Lock()
+_reading = threading.Lock()
 
 
 class Vocabulary:
@@ -49,7 +47,6 @@ class Vocabulary:
         "__weakref__",
         "_core",
         "_fingerprint",
-        "_marked",
         "encode",
         "eos",
         "n_vocab",
@@ -71,7 +68,6 @@ class Vocabulary:
         self.special_tokens: Mapping[str, int] = named
         names = [(token, name.encode()) for name, token in named.items()]
         self._core = kernel.Vocabulary(table.texts, sorted(table.special), list(table.eos), names)
-        self._marked: WeakValueDictionary[int, MarkedVocabulary] = WeakValueDictionary()
         self._fingerprint: bytes | None = None
         cache = find_cache()
         if cache is not None and cache.open():
@@ -84,14 +80,6 @@ class Vocabulary:
             names = repr(sorted(self.names.items())).encode()
             self._fingerprint = hashlib.sha256(self._core.description() + names).digest()
         return self._fingerprint
-
-    def _with_marks(self, count: int) -> MarkedVocabulary:
-        """The tokens again, with at least so many marks beside them; shared while it is in use."""
-        size = number_of_marks(count)
-        with _marking:
-            if (known := self._marked.get(size)) is None:
-                known = self._marked[size] = MarkedVocabulary(self, size)
-            return known
 
     def _tokens_named(self, name: str) -> list[int]:
         """The ids of tokens with a name or text, special ones first; empty if there is none.

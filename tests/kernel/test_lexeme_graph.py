@@ -71,19 +71,3 @@ def test_the_empty_text_has_one_place() -> None:
 def test_a_detour_outside_the_text_is_refused(detour: Detour) -> None:
     with pytest.raises(ValueError, match="a detour is a part of the text"):
         compiled('start: "a"').lexeme_graph(b"a", [detour])
-
-
-def test_tokens_that_are_written_elsewhere_count_for_the_budget() -> None:
-    grammar = compiled('start: /[a-z]/* "."')
-    matcher = kernel.Matcher(grammar, 10)
-    assert matcher.accept_many(b"abc") == 3
-    assert not matcher._spend(7)  # the end takes one
-    assert matcher._spend(4)
-    assert matcher.min_tokens_left == 1
-    assert matcher.accept_many(b"defgh") == 2
-    assert matcher.accept(ord("."))
-    assert not matcher._spend(1)
-
-
-def test_a_matcher_without_budget_spends_any_number() -> None:
-    assert kernel.Matcher(compiled('start: "a"'))._spend(1_000_000)

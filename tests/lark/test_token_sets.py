@@ -10,7 +10,6 @@ import pytest
 
 import constrain
 from constrain.engine.classes import complement, divide, joined, without
-from constrain.engine.readings import MAX_READINGS
 from constrain.engine.remembered import remembered_constraints
 from constrain.language.special import mark
 from constrain.work import compilation
@@ -25,6 +24,7 @@ VOCABULARY = constrain.Vocabulary.from_tokens(
     special={END: "<|end|>", CALL: "<|call|>", START: "<s>", UNUSED: "", OTHER_END: "<|eom|>"},
 )
 N = VOCABULARY.n_vocab
+MAX_READINGS = 64
 
 
 def compiled(grammar: str, vocabulary: constrain.Vocabulary = VOCABULARY) -> constrain.Constraint:
@@ -81,7 +81,7 @@ def test_readings_that_reach_the_same_place_are_one_again() -> None:
     for _ in range(300):
         assert matcher.accept(AB)
         assert matcher.accept(B)
-    assert len(matcher._readings) == 1
+    assert matcher.n_readings == 1
     assert allowed(matcher) == {ord("a"), ord("b"), ord("c"), AB, B}
 
 
@@ -245,6 +245,13 @@ def test_completions_and_forced_text() -> None:
     for grammar in ("start: <[257]> <s>", "start: <[259]> <|eom|>", "start: <[*]>{3}"):
         constraint = compiled(grammar)
         assert constraint.accepts(constraint.matcher().shortest_completion())
+
+
+@pytest.mark.parametrize("symbol", ["<|call|>", "<[257]>", "<[257,261]>"])
+def test_a_token_is_shorter_than_letters(symbol: str) -> None:
+    constraint = compiled(f'start: "xyz" | {symbol}')
+    assert constraint.matcher().min_tokens_left == 1
+    assert ord("x") not in allowed(constraint.matcher(max_tokens=1))
 
 
 def test_explanations() -> None:

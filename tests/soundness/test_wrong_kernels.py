@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 import pytest
 
 import constrain
-from constrain import Lark, kernel, verify
+from constrain import Lark, verify
 from constrain.certificates import derivation
 from constrain.certificates.certificate import certify
 from constrain.certificates.export import grammar_to_json
 from constrain.engine import constraint as engine
-from constrain.engine.scopes import Scopes
+from constrain.engine.limited_rules import limited_rules, with_borders
 from constrain.engine.special import resolve_special
 from constrain.language import tree
 from constrain.language.grammar import EPSILON, Edge, Grammar, Rule, Terminal
@@ -57,10 +57,10 @@ def plant(constraint: constrain.Constraint, mutate: Callable[[Grammar], Grammar]
     written = [grammar_to_json(each, constraint.vocabulary) for each in (wrong, constraint.grammar)]
     assert written[0] != written[1], "the mutation changes nothing"
     resolved, _ = resolve_special(wrong, constraint.vocabulary)
-    constraint._core = kernel.CompiledGrammar(resolved, constraint._tokens())
-    if constraint.has_scopes:
-        assert constraint._classes is not None
-        constraint._scopes = Scopes(resolved, constraint._classes)
+    constraint._core = constraint._compiled(resolved)
+    if constraint.has_limited_rules:
+        limited = with_borders(resolved, limited_rules(resolved), constraint._compiled)
+        constraint._with_borders = constraint._compiled(limited.grammar, limits=limited.limits)
 
 
 def of_rules(change: Callable[[Rule], Rule]) -> Callable[[Grammar], Grammar]:

@@ -27,6 +27,7 @@ enum class Limit : uint8_t {
   path_states,
   searched_places,
   budget_questions,
+  readings,
 };
 
 struct NamedLimit {
@@ -72,6 +73,9 @@ inline constexpr NamedLimit MAX_SEARCHED_PLACES{"MAX_SEARCHED_PLACES", 100'000, 
 // Questions about sets and ways to finish, for one mask near the end of a token budget; 256 if each takes a search. Beyond: tokens not yet verified are left out of the mask.
 inline constexpr NamedLimit MAX_BUDGET_QUESTIONS{"MAX_BUDGET_QUESTIONS", 4'000, "questions", Limit::budget_questions};
 
+// Ways to read one text that a matcher follows at once: a token may count as itself, where the grammar names it, or as its text, and may end a rule with `max_tokens` or not. Beyond: the further ways are dropped, and masks lack the tokens that only those allow.
+inline constexpr NamedLimit MAX_READINGS{"MAX_READINGS", 64, "readings", Limit::readings};
+
 // Ways to read the beginning of a text up to one byte, in grammars that name tokens. Beyond: LimitError from `accepts`.
 inline constexpr NamedLimit MAX_READINGS_OF_TEXT{"MAX_READINGS_OF_TEXT", 1'000, "readings"};
 
@@ -93,10 +97,10 @@ inline constexpr NamedLimit MAX_RULE_STATES{"MAX_RULE_STATES", 10'000'000, "stat
 // States of two terminals read in parallel by the proof of lexing. Beyond: LimitError when compiling.
 inline constexpr NamedLimit MAX_PAIR_STATES{"MAX_PAIR_STATES", 5'000, "states"};
 
-inline constexpr std::array<std::string_view, 11> limit_names{  // indexed by Limit
+inline constexpr std::array<std::string_view, 12> limit_names{  // indexed by Limit
     MAX_COMPILE_WORK.name,     MAX_MASK_WORK.name,        MAX_CALL_WORK.name,      MAX_INTERSECTION_STATES.name,
     MAX_NESTED_DECISIONS.name, MAX_EXPRESSION_DEPTH.name, MAX_SHORTEST_MATCH.name, MAX_NESTED_GROUPS.name,
-    MAX_PATH_STATES.name,      MAX_SEARCHED_PLACES.name,  MAX_BUDGET_QUESTIONS.name,
+    MAX_PATH_STATES.name,      MAX_SEARCHED_PLACES.name,  MAX_BUDGET_QUESTIONS.name, MAX_READINGS.name,
 };
 
 class LimitSet {

@@ -150,9 +150,9 @@ Py_ssize_t integer_of(nb::handle object, const char* what) {
 
 uint32_t token_of(const Vocabulary& vocabulary, nb::handle object) {
   const Py_ssize_t token = integer_of(object, "a token id");
-  if (token >= 0 && static_cast<uint64_t>(token) < vocabulary.size()) return static_cast<uint32_t>(token);
+  if (token >= 0 && static_cast<uint64_t>(token) < vocabulary.n_tokens()) return static_cast<uint32_t>(token);
   throw nb::index_error(("token id " + nb::cast<std::string>(nb::str(object)) + " is not in the vocabulary of " +
-                         std::to_string(vocabulary.size()) + " tokens").c_str());
+                         std::to_string(vocabulary.n_tokens()) + " tokens").c_str());
 }
 
 // Releases the GIL during its lifetime, if the work may take long.
@@ -184,19 +184,14 @@ class LongQuestion {
 
 bool knows_mask(Matcher& matcher) {
   const LongQuestion work(matcher);
-  return matcher.ended() || (matcher.known_mask() && matcher.knows_refused() && matcher.knows_words());
+  return matcher.knows_mask();
 }
 
 // Whether the mask only has to be looked up; then accepting a token needs no search either.
 bool is_quick(Matcher& matcher) {
   if (matcher.ended() || matcher.known_plain()) return true;
   const LongQuestion work(matcher);
-  try {
-    const Mask* known = matcher.known_mask();
-    return known && matcher.knows_refused() && matcher.plain(*known);
-  } catch (const LimitError&) {
-    return false;
-  }
+  return matcher.is_quick();
 }
 
 // Computes the current mask, with budget and limits, without the GIL.
@@ -209,9 +204,9 @@ void prepare(Matcher& matcher) {
 // Writes the current mask; computes it without the GIL if it is not known.
 void fill(Matcher& matcher, std::span<uint32_t> words, bool unlimited = false) {
   if (matcher.ended()) return std::fill(words.begin(), words.end(), 0u);
-  if (is_quick(matcher)) return matcher.fill(*matcher.known_mask(), words);
+  if (is_quick(matcher)) return matcher.fill(words);
   nb::gil_scoped_release release;
-  unlimited ? matcher.fill_unlimited(matcher.mask(), words) : matcher.fill(matcher.mask(), words);
+  unlimited ? matcher.fill_unlimited(words) : matcher.fill(words);
 }
 
 std::span<const std::string_view> token_views(const nb::tuple& tokens, std::vector<std::string_view>& views) {
@@ -271,8 +266,12 @@ void bind_vocabulary(nb::module_& m) {
            },
            nb::arg("token_id").none(),
            nb::sig("def token_bytes(self, token_id: int) -> bytes"))
-      .def("beginnings_of", [](const Vocabulary& self, const nb::bytes& text) { return self.beginnings_of({text.c_str(), text.size()}); }, "text"_a,
-           "All tokens with which a text begins, by their bytes, shortest first.")
+      .def("beginnings_of",
+           [](const Vocabulary& self, const nb::bytes& text, size_t from) {
+             return self.beginnings_of(std::string_view(text.c_str(), text.size()).substr(std::min(from, text.size())));
+           },
+           "text"_a, "start"_a = 0,
+           "All tokens with which the text from ``start`` on begins, by their bytes, shortest first.")
       .def_prop_ro("memory_bytes", [](const Vocabulary& self) { return self.memory_bytes() + self.store_bytes(); })
       .def("description", [](const Vocabulary& self) { return python_bytes(without_gil([&] { return self.description(); })); },
            "Bytes that identify this vocabulary: equal for equal vocabularies only.")
@@ -414,6 +413,8 @@ void bind_questions(nb::module_& m) {
         "more than ``max_states`` states.");
 }
 
+using GivenClasses = std::vector<TokenClasses::Ranges>;
+
 constexpr size_t default_memory_limit = size_t{64} << 20;
 
 // Limits by name with other values, for tests.
@@ -514,12 +515,12 @@ void bind_grammar(nb::module_& m) {
       "The automaton of a grammar over a vocabulary, built while it is used; safe to share between threads.")
       .def("__init__",
            [](CompiledGrammar* self, nb::handle grammar, std::shared_ptr<Vocabulary> vocabulary, size_t limit, const nb::dict& limits,
-              bool proved) {
+              bool proved, const GivenClasses& classes, const std::vector<uint64_t>& rule_limits) {
              const Limits chosen = limits_of(limits);
              try {
                Grammar imported = import_grammar(grammar, !proved);
                nb::gil_scoped_release release;
-               new (self) CompiledGrammar(std::move(imported), std::move(vocabulary), limit, chosen);
+               new (self) CompiledGrammar(std::move(imported), std::move(vocabulary), limit, chosen, {classes, rule_limits});
              } catch (const LimitError& error) {
                throw placed(error, grammar);
              } catch (const TokenLimitError& error) {
@@ -527,22 +528,26 @@ void bind_grammar(nb::module_& m) {
              }
            },
            "grammar"_a, "vocabulary"_a, "memory_limit"_a = default_memory_limit, "limits"_a = nb::dict(), "proved"_a = false,
+           "classes"_a = GivenClasses(), "rule_limits"_a = std::vector<uint64_t>(),
            nb::sig("def __init__(self, grammar: object, vocabulary: Vocabulary, memory_limit: int = ..., limits: dict[str, int] = "
-                   "..., proved: bool = ...) -> None"),
+                   "..., proved: bool = ..., classes: Sequence[Sequence[tuple[int, int]]] = ..., rule_limits: Sequence[int] = ...) -> None"),
            "Compiles a grammar for a vocabulary.\n\n"
            "``memory_limit``: bytes of tables at which they are built again from the parts in use. ``limits``: values by\n"
            "name that replace the kernel's own limits, for tests; ValueError for an unknown name. ``proved``: whether\n"
-           "``lexing_conflict`` has found no conflict in this grammar.\n\n"
+           "``lexing_conflict`` has found no conflict in this grammar. ``classes``: ranges of ids, first and last of each,\n"
+           "of the tokens that the grammar reads as the marks of these classes. ``rule_limits``: the most tokens between the\n"
+           "border i and the last border, for each i (``language.special``).\n\n"
            "Raises GrammarError (malformed, generates no text, lexemes that cannot be separated) or LimitError.")
       .def_static(
           "restore",
-          [](nb::handle stored, std::shared_ptr<Vocabulary> vocabulary, size_t limit) {
+          [](nb::handle stored, std::shared_ptr<Vocabulary> vocabulary, size_t limit, const GivenClasses& classes) {
             auto owner = std::make_shared<const Bytes>(stored);  // freed with the grammar, by Python, so with the GIL
             Released released(owner->view().size() >= many_bytes);
-            return std::make_shared<CompiledGrammar>(CompiledGrammar::Stored{owner->view(), owner}, std::move(vocabulary), limit);
+            return std::make_shared<CompiledGrammar>(CompiledGrammar::Stored{owner->view(), owner}, std::move(vocabulary), limit, classes);
           },
-          "stored"_a, "vocabulary"_a, "memory_limit"_a = default_memory_limit,
-                  nb::sig("def restore(stored: Buffer, vocabulary: Vocabulary, memory_limit: int = ...) -> CompiledGrammar"),
+          "stored"_a, "vocabulary"_a, "memory_limit"_a = default_memory_limit, "classes"_a = GivenClasses(),
+                  nb::sig("def restore(stored: Buffer, vocabulary: Vocabulary, memory_limit: int = ..., classes: "
+                          "Sequence[Sequence[tuple[int, int]]] = ...) -> CompiledGrammar"),
                   "Reads a grammar that ``store`` of the same build has written, in any process, for an equal vocabulary.\n\n"
                   "``stored`` must begin at a multiple of 8 and have passed ``checksum``. Raises StorageError otherwise.")
       .def("precompute",
@@ -632,7 +637,7 @@ void bind_grammar(nb::module_& m) {
            "Returns the offset of each place between lexemes, ascending: the first is the beginning of the text, the last\n"
            "its end. Then lexemes, in any order: the places where one begins and ends, and the terminals that match it. Some\n"
            "of them may be on no way to the end.")
-      .def_prop_ro("n_words", [](CompiledGrammar& self) { return self.vocabulary().words(); },
+      .def_prop_ro("n_words", [](CompiledGrammar& self) { return self.vocabulary().token_words(); },
                    "Number of 32-bit words of a bitmask.")
       .def_prop_ro("memory_bytes", &CompiledGrammar::memory_bytes,
                    "Bytes of grammar and tables after the last computed mask. Takes no lock.")
@@ -709,13 +714,6 @@ void bind_reading(nb::class_<Matcher>& matcher) {
            nb::arg("count").none(),
            nb::sig("def rollback(self, count: int) -> None"),
            "Takes back the last ``count`` accepted tokens. Raises ValueError if fewer were accepted.")
-      .def("_spend",
-           [](Matcher& self, uint64_t tokens) {
-             Locked lock(self.grammar());
-             return self.spend(tokens);
-           },
-           "count"_a,
-           "Counts tokens that are written elsewhere for the budget, if it can still be kept then. Private.")
       .def("reset",
            [](Matcher& self) {
              Locked lock(self.grammar());
@@ -745,7 +743,7 @@ void bind_masks(nb::class_<Matcher>& matcher) {
   matcher
       .def("fill_bitmask",
            [](Matcher& self, nb::handle bitmask, bool unlimited) {
-             Buffer buffer(bitmask, "bitmask", "IiLl", 4, self.grammar().vocabulary().words(), true);
+             Buffer buffer(bitmask, "bitmask", "IiLl", 4, self.grammar().vocabulary().token_words(), true);
              std::span<uint32_t> words = buffer.as<uint32_t>();
              Locked lock(self);
              fill(self, words, unlimited);
@@ -759,7 +757,7 @@ void bind_masks(nb::class_<Matcher>& matcher) {
       .def("fill_candidates",
            [](Matcher& self, nb::handle logits, nb::handle candidates, bool unlimited) {
              const Vocabulary& vocabulary = self.grammar().vocabulary();
-             Buffer scores(logits, "logits", "f", 4, vocabulary.size(), false);
+             Buffer scores(logits, "logits", "f", 4, vocabulary.n_tokens(), false);
              Py_buffer out;
              if (PyObject_GetBuffer(candidates.ptr(), &out, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) < 0) {
                refuse_type("candidates", "a contiguous, writable array of llama_token_data (numpy, or anything with the buffer protocol)", candidates);
@@ -768,13 +766,13 @@ void bind_masks(nb::class_<Matcher>& matcher) {
                Py_buffer* view;
                ~Release() { PyBuffer_Release(view); }
              } release_out{&out};
-             if (static_cast<size_t>(out.len) < vocabulary.size() * sizeof(Candidate)) {
-               throw nb::value_error(("candidates must hold " + std::to_string(vocabulary.size()) + " llama_token_data (12 bytes each)").c_str());
+             if (static_cast<size_t>(out.len) < vocabulary.n_tokens() * sizeof(Candidate)) {
+               throw nb::value_error(("candidates must hold " + std::to_string(vocabulary.n_tokens()) + " llama_token_data (12 bytes each)").c_str());
              }
              std::span<const float> values = scores.as<const float>();
              auto* target = static_cast<Candidate*>(out.buf);
              Locked lock(self);
-             std::vector<uint32_t> words(vocabulary.words());
+             std::vector<uint32_t> words(vocabulary.token_words());
              fill(self, words, unlimited);
              return gather(words, values, target);
            },
@@ -818,13 +816,8 @@ void bind_masks(nb::class_<Matcher>& matcher) {
                      return is_quick(self);
                    },
                    "Whether the next ``fill_...`` and ``accept`` only look up tables. Private.")
-      .def_prop_ro("place",
-                   [](Matcher& self) {
-                     Locked lock(self);
-                     const Place place = self.place();
-                     return std::tuple(reinterpret_cast<uintptr_t>(self.generation()), index(place.lexer), index(place.set), index(place.text), place.fresh, index(place.track));
-                   },
-                   "The position, as numbers: matchers of one grammar with the same numbers have the same future. Private.")
+      .def_prop_ro("n_readings", [](Matcher& self) { return self.readings(); },
+                   "Number of ways to read the tokens so far. Private.")
       .def_prop_ro("is_in_use", [](Matcher& self) { return !Locked(self.grammar(), std::try_to_lock); },
                    "Whether a call would have to wait for another thread that uses the same grammar. Private.")
       .def("compute_mask",
@@ -870,12 +863,12 @@ void bind_limits_met(nb::class_<Matcher>& matcher) {
                    "Temperature that the grammar asks for the next token; ``None`` if it asks for none.\n\n"
                    "It is the highest one of the lexemes that the current lexeme may still become; once that cannot continue, of\n"
                    "those that may follow. Lexemes without a temperature do not count.")
-      .def_prop_ro("limits_tokens", [](Matcher& self) { return self.grammar().grammar().limits_tokens; },
-                   "Whether the grammar limits the tokens of some lexeme (``max_tokens``). Private.")
+      .def_prop_ro("limits_tokens", [](Matcher& self) { return self.grammar().grammar().limits_tokens || !self.grammar().rule_limits().empty(); },
+                   "Whether the grammar limits the tokens of some lexeme or rule (``max_tokens``). Private.")
       .def_prop_ro("is_narrowed",
                    [](Matcher& self) {
                      Locked lock(self.grammar());
-                     return self.narrowed() || self.shortened() > 0 || self.limited_masks() > 0;
+                     return self.narrowed() || self.narrowed_in_rule() || self.shortened() > 0 || self.limited_masks() > 0;
                    },
                    "Whether the budget or a limit has removed tokens from some mask on the way here.")
       .def_prop_ro("is_narrowed_by_budget",

@@ -24,6 +24,12 @@ bool Budget::fits_from_set(const Place& place, size_t read, uint64_t tokens, Bud
   return bounds_.within(read, tokens, [&](Unit unit) { return bounds_.of_set(place.set, unit, questions); });
 }
 
+// A bound on the way to the end of the text bounds that to the end of a rule, if what follows the rule is the same on both.
+uint64_t Budget::sure(uint64_t tokens, std::optional<uint64_t> after) const {
+  if (!after || (grammar_.self_delimiting && !grammar_.has_values)) return tokens;
+  return tokens - std::min(tokens, *after);
+}
+
 bool Budget::surely_fits(const Place& place, size_t read, uint64_t tokens) {
   BudgetQuestions questions;
   return fits_from_set(place, read, tokens, questions);
@@ -59,11 +65,13 @@ Hash Budget::completion_key(const Place& place, bool by_rules) {
   return key;
 }
 
-// The tokens needed at a place whose text is unknown, if the text does not matter (`text_matters`).
-uint64_t Budget::tokens_needed(const Place& place, BudgetQuestions& questions) {
+// The tokens needed at a place whose text is unknown, if the text does not matter (`text_matters`): to the end of the text,
+// or only to the next border.
+uint64_t Budget::tokens_needed(const Place& place, BudgetQuestions& questions, bool in_rule) {
   const bool by_rules = counts_by_rules(place, questions);
   try {
-    const Hash key = completion_key(place, by_rules);
+    Hash key = completion_key(place, by_rules);
+    if (in_rule) key = mix(key, 1);
     size_t cost = 1;
     for (const Lexer::Entry& entry : lexer_.copy_of_entries(place.lexer)) {
       if (lexer_.shortest_texts().takes_search(entry.expression)) cost += search_questions;
@@ -73,19 +81,19 @@ uint64_t Budget::tokens_needed(const Place& place, BudgetQuestions& questions) {
       if (const Limit* why = *found == never_fits ? unknown_needs_.find(key) : nullptr) questions.note(*why);
       return *found;
     }
-    return find_tokens_needed(place, by_rules, questions, key);
+    return find_tokens_needed(place, by_rules, questions, key, in_rule);
   } catch (const LimitError& error) {  // the key itself is unknown
     questions.note(error.limit);
     return never_fits;
   }
 }
 
-uint64_t Budget::find_tokens_needed(const Place& place, bool by_rules, BudgetQuestions& questions, const Hash& key) {
+uint64_t Budget::find_tokens_needed(const Place& place, bool by_rules, BudgetQuestions& questions, const Hash& key, bool in_rule) {
   uint64_t needed = never_fits;
   try {
     const Completions::Effort effort{.thorough = false, .searched_places = questions.searched_places()};
     const Vocabulary::Spelling spelling = limits_.spell(place, by_rules ? completions_.by_rules(place) : completions_.shortest(place, effort));
-    if (spelling.counts[0] != Vocabulary::no_spelling) needed = spelling.counts[0];
+    if (spelling.counts[0] != Vocabulary::no_spelling) needed = spelling.counts[0] - (in_rule ? spelling.counts[spelling.behind_border()] : 0);
   } catch (const LimitError& error) {  // no way to finish is known
     questions.note(error.limit);
     unknown_needs_.insert(key, error.limit);
@@ -101,11 +109,13 @@ std::string Budget::counted_completion(const Place& place) {
 
 bool Budget::fits(const Place& place, const Remaining& remaining, BudgetQuestions& questions) {
   if (remaining.left == 0) return false;
-  if (!remaining.soft && (fits_from_set(place, remaining.read, remaining.left - 1, questions) ||
-                          bounds_.within(remaining.read, remaining.left - 1, [&](Unit unit) { return bounds_.of_place(place, unit); }))) {
+  const uint64_t sure = this->sure(remaining.left - 1, remaining.after);
+  if (!remaining.soft && (fits_from_set(place, remaining.read, sure, questions) ||
+                          bounds_.within(remaining.read, sure, [&](Unit unit) { return bounds_.of_place(place, unit); }))) {
     return true;
   }
-  const uint64_t needed = tokens_needed(place, questions);
+  uint64_t needed = tokens_needed(place, questions, remaining.after.has_value());
+  if (needed != never_fits) needed += remaining.after.value_or(0);
   return needed < remaining.left && !(remaining.soft && needed > remaining.needed);
 }
 
@@ -184,7 +194,7 @@ void Budget::add_fitting_ends(const Place& place, Remaining remaining, Bitmask& 
   for (uint32_t token : alone->remove) clear_bit(known, token);
   for (uint32_t token : alone->add) set_bit(known, token);
   const auto bound_inside = [&](Unit unit) { return bounds_.inside(place, unit, questions); };
-  if (!place.fresh && bounds_.within(remaining.read, remaining.left - 1, bound_inside)) {
+  if (!place.fresh && bounds_.within(remaining.read, sure(remaining.left - 1, remaining.after), bound_inside)) {
     std::copy(known.begin(), known.end(), words.begin());
     return;
   }

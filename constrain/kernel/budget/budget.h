@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -31,6 +32,8 @@ class Budget {
     uint64_t needed;      // tokens of the plan
     uint32_t plan_token;  // always allowed; Vocabulary::no_token if the plan ends here
     bool soft;            // begin no new values
+    // In a rule with a limit: the tokens that follow the rule on the plan. `left` may then be those of the rule and these.
+    std::optional<uint64_t> after = {};
   };
   struct Narrowed {
     bool by_budget;
@@ -44,7 +47,8 @@ class Budget {
 
   void prepare() { bounds_.prepare(); }
   // Whether a bound shows that at most `tokens` complete the text: from `place`, or also after each token of `mask`
-  // except context-dependent ones.
+  // except context-dependent ones. `after`: see Remaining.
+  uint64_t sure(uint64_t tokens, std::optional<uint64_t> after) const;  // of these tokens, those of which a bound may be sure
   bool surely_fits(const Place& place, size_t read, uint64_t tokens);
   bool any_surely_fits(const Mask& mask, const Place& place, size_t read, uint64_t tokens);
 
@@ -63,8 +67,8 @@ class Budget {
   bool fits(const Place& place, const Remaining& remaining, BudgetQuestions& questions);
   bool allows(const Place& place, uint32_t token, const Remaining& remaining, BudgetQuestions& questions);
   // Tokens of the known way to finish, or never_fits.
-  uint64_t tokens_needed(const Place& place, BudgetQuestions& questions);
-  uint64_t find_tokens_needed(const Place& place, bool by_rules, BudgetQuestions& questions, const Hash& key);
+  uint64_t tokens_needed(const Place& place, BudgetQuestions& questions, bool in_rule);
+  uint64_t find_tokens_needed(const Place& place, bool by_rules, BudgetQuestions& questions, const Hash& key, bool in_rule);
   bool counts_by_rules(const Place& place, BudgetQuestions& questions) { return grammar_.self_delimiting && !text_matters(place, questions); }
   bool text_matters(const Place& place, BudgetQuestions& questions);
   Hash completion_key(const Place& place, bool by_rules);

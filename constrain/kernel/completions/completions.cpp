@@ -14,6 +14,16 @@ namespace {
   throw LimitError("the shortest way to finish is too long (" + MAX_SHORTEST_MATCH.with_unit() + ")", Limit::shortest_match);
 }
 
+// Bytes of a text, in which a special token counts as one and a border as none.
+size_t length_of(std::string_view text) {
+  size_t length = 0;
+  for (size_t at = 0; at < text.size();) {
+    length += border_length(text.substr(at)) == 0;
+    at = text[at] == mark_begin ? text.find(mark_end, at) + 1 : at + 1;
+  }
+  return length;
+}
+
 }  // namespace
 
 void Completions::check_finish(bool steps) {
@@ -279,9 +289,9 @@ std::string Completions::by_search(const Place& start, const Effort& effort) {
       throw LimitError(limit_message("the shortest way to finish takes too many steps to find", MAX_SEARCHED_PLACES, effort.searched_places),
                        Limit::searched_places);
     }
-    const size_t length = visits[from].length + read.size();
+    const size_t length = visits[from].length + length_of(read);
     visits.push_back({next, from, std::move(read), length});
-    queue.emplace(length + compose(next, effort.thorough).size(), visits.size() - 1);
+    queue.emplace(length + length_of(compose(next, effort.thorough)), visits.size() - 1);
   };
   queue.emplace(0, 0);
   while (!queue.empty()) {
@@ -297,6 +307,10 @@ std::string Completions::by_search(const Place& start, const Effort& effort) {
       const auto byte = static_cast<uint8_t>(b);
       Place next = here;
       if (!stepping_.step(next, byte)) continue;
+      if (static_cast<char>(byte) == mark_begin) {
+        for (auto& [read, after] : stepping_.marks_from(next)) visit(at, after, mark_begin + std::move(read));
+        continue;
+      }
       const bool stays = !here.fresh && limits_.any() && lexer_.step(here.lexer, byte) != LexId::dead;
       if (!stays || reads_unlimited(next.lexer)) visit(at, next, std::string(1, static_cast<char>(byte)));
     }

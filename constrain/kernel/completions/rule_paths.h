@@ -16,6 +16,7 @@
 #include "base/ids.h"
 #include "grammar/grammar.h"
 #include "parsing/stepping.h"
+#include "vocabulary/vocabulary.h"
 
 namespace constrain {
 
@@ -52,7 +53,10 @@ class RulePaths {
   uint64_t edge_cost(const Edge& edge);
   const std::vector<uint32_t>& states_of(uint32_t rule) const { return states_of_[rule]; }
 
-  uint64_t lexeme_cost(ExprId lexeme) { return uint64_t{lexer_.shortest_texts().of(lexeme).size()} << 16; }
+  uint64_t lexeme_cost(ExprId lexeme) {  // a special token counts as one byte, and a border as none
+    const std::string& text = lexer_.shortest_texts().of(lexeme);
+    return (is_marked(text) ? uint64_t{border_length(text) == 0} : uint64_t{text.size()}) << 16;
+  }
   bool searched_long() const;  // searches have taken so long that any way is good enough
 
   size_t memory_bytes() const { return paths_.size() * (sizeof(RulePath) + sizeof(RulePath::Segment)) + ids_.bytes(); }

@@ -403,9 +403,10 @@ Vocabulary::Spelling TokenLimits::spell(const Place& place, std::string text, co
 bool TokenLimits::ends_whole(const Place& place, const Vocabulary::Spelling& spelling) {
   Place at = place;
   for (size_t i = 0; i < spelling.text.size();) {
-    const std::string_view token = vocabulary_.token(vocabulary_.first_token(spelling, i));
-    if (!take(at, token)) return false;
-    i += token.size();
+    const size_t border = border_length(std::string_view(spelling.text).substr(i));
+    const std::string_view read = border ? std::string_view(spelling.text).substr(i, border) : vocabulary_.token(vocabulary_.first_token(spelling, i));
+    if (!(border ? stepping_.step(at, read) : take(at, read))) return false;
+    i += read.size();
   }
   return stepping_.accepting(at);
 }

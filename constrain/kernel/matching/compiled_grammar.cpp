@@ -57,8 +57,10 @@ uint64_t product_of_rules(const Grammar& grammar, const std::vector<uint64_t>& n
 
 }  // namespace
 
-CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit, const Limits& limits)
-    : grammar_(std::move(grammar)), vocabulary_(std::move(vocabulary)), limit_(limit), limits_(limits) {
+CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit, const Limits& limits, TokenRules rules)
+    : grammar_(std::move(grammar)), vocabulary_(with_marks(std::move(vocabulary), rules.classes)), classes_(*vocabulary_, std::move(rules.classes)),
+      rule_limits_(std::move(rules.limits)), limit_(limit), limits_(limits) {
+  for (uint32_t i = 0; i < rule_limits_.size() + 1; ++i) borders_.push_back(numbered_mark(border_mark, i));
   check_bytes();
   renew();
   check_token_limits();
@@ -67,6 +69,10 @@ CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabula
   } else if (counts_nest()) {
     automaton_->completions().check_finish(false);
   }
+}
+
+std::shared_ptr<const Vocabulary> CompiledGrammar::with_marks(std::shared_ptr<const Vocabulary> vocabulary, const std::vector<TokenClasses::Ranges>& classes) {
+  return classes.empty() ? std::move(vocabulary) : vocabulary->with_marks(static_cast<uint32_t>(classes.size()));
 }
 
 // Whether finding a shortest text may meet a limit because it is too long, judged by counts and lexemes alone.
@@ -112,7 +118,8 @@ void CompiledGrammar::check_bytes() {
     const ByteSet needed = expressions.alphabet(grammar_.terminals[t]);
     if (grammar_.terminals[t] == ExprId::nothing || (needed & there) == needed) continue;
     if (needed.contains(static_cast<uint8_t>(mark_begin))) {
-      if (vocabulary_->find(only_text(expressions, grammar_.terminals[t])) != Vocabulary::no_token) continue;
+      const std::string mark = only_text(expressions, grammar_.terminals[t]);
+      if (border_length(mark) || vocabulary_->find(mark) != Vocabulary::no_token) continue;
       throw ModelError("terminal " + grammar_.terminal_names[t] + " is a special token that this vocabulary does not have");
     }
     const ExprId spelled = expressions.repetition(expressions.bytes(there), 0, unbounded);

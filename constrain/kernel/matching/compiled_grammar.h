@@ -18,23 +18,38 @@
 
 #include "grammar/grammar.h"
 #include "matching/automaton.h"
+#include "vocabulary/token_classes.h"
 #include "vocabulary/vocabulary.h"
 
 namespace constrain {
 
+// What a grammar says of whole tokens: the classes that it reads as marks, and the most tokens between border i, for each
+// i, and the last border, which ends all these rules.
+struct TokenRules {
+  std::vector<TokenClasses::Ranges> classes;
+  std::vector<uint64_t> limits;
+};
+
 class CompiledGrammar {
  public:
   // `limit`: bytes that the tables of one generation may take.
-  CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit, const Limits& limits = {});
+  CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit, const Limits& limits = {}, TokenRules rules = {});
   // Reads what `stored` of some process has written (storage.cpp). Later look-ups still read from these bytes.
   struct Stored {
     std::span<const std::byte> data;
     std::shared_ptr<const void> owner;
   };
-  CompiledGrammar(Stored stored, std::shared_ptr<const Vocabulary> vocabulary, size_t limit);
+  CompiledGrammar(Stored stored, std::shared_ptr<const Vocabulary> vocabulary, size_t limit, std::vector<TokenClasses::Ranges> classes = {});
 
   std::mutex& mutex() { return mutex_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
+  const TokenClasses& classes() const { return classes_; }
+  const std::vector<uint64_t>& rule_limits() const { return rule_limits_; }  // by the border at which the rule begins
+  bool has_readings() const { return classes_.any() || !rule_limits_.empty(); }  // tokens may be read in several ways
+  // Borders have ids behind those of the vocabulary.
+  uint32_t border(size_t number) const { return vocabulary_->size() + static_cast<uint32_t>(number); }
+  bool is_border(uint32_t id) const { return id >= vocabulary_->size(); }
+  std::string_view bytes_of(uint32_t id) const { return is_border(id) ? std::string_view(borders_[id - vocabulary_->size()]) : vocabulary_->token(id); }
   const Grammar& grammar() const { return grammar_; }
   const Hash& seed() const { return seed_; }  // the seed with which all tables are hashed
 
@@ -76,6 +91,7 @@ class CompiledGrammar {
   std::string stored();  // the grammar, and this generation with its masks
 
  private:
+  static std::shared_ptr<const Vocabulary> with_marks(std::shared_ptr<const Vocabulary> vocabulary, const std::vector<TokenClasses::Ranges>& classes);
   std::vector<uint32_t> terminals_read(const Place& place);  // by the lexeme that ends at a place
   void check_bytes();
   void check_token_limits();
@@ -88,6 +104,9 @@ class CompiledGrammar {
   Hash seed_ = process_seed();
   Grammar grammar_;
   std::shared_ptr<const Vocabulary> vocabulary_;
+  TokenClasses classes_;
+  std::vector<uint64_t> rule_limits_;
+  std::vector<std::string> borders_;  // one more than rules with a limit
   size_t limit_;
   bool expressions_there_ = true;  // if false, the expressions of grammar_ are still to be read from the stored bytes
   std::span<const std::byte> stored_expressions_;

@@ -34,19 +34,43 @@ size_t whole_symbols(std::string_view text) {
   return whole_characters(text);
 }
 
+std::vector<uint32_t> sorted(std::vector<uint32_t> numbers) {  // without equals
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+std::string without_borders(std::string text) {
+  for (size_t at; (at = text.find(std::string{mark_begin, border_mark})) != text.npos;) text.erase(at, border_length(std::string_view(text).substr(at)));
+  return text;
+}
+
+bool is_same(const auto& one, const auto& other) { return one && other ? *one == *other : one == other; }
+
 }  // namespace
 
 Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens,
                  const std::vector<std::optional<uint64_t>>& lexeme_limits)
-    : grammar_(std::move(grammar)), automaton_(grammar_->automaton()), max_tokens_(max_tokens), progress_(1) {
-  places_.push_back(automaton_->stepping().start());
+    : grammar_(std::move(grammar)), automaton_(grammar_->automaton()), readings_{{automaton_->stepping().start()}}, begins_{0},
+      max_tokens_(max_tokens), progress_(1), present_(1) {
   for (const std::optional<uint64_t>& limit : lexeme_limits) {
     limits_.push_back(limit.value_or(LexemeLimits::none));
     least_limit_ = std::min(least_limit_, limits_.back());
   }
-  tracks_ = max_tokens_ || least_limit_ != LexemeLimits::none || grammar_->grammar().limits_tokens;
-  if (!max_tokens_) return;
-  progress_[0].plan = plan_from(places_[0], nullptr, *max_tokens_);
+  tracks_ = max_tokens_ || least_limit_ != LexemeLimits::none || grammar_->grammar().limits_tokens || grammar_->has_readings();
+  if (max_tokens_) begin_budget();
+  begin();
+}
+
+void Matcher::begin() {
+  left_out_ = {};
+  follow_borders();
+  note_left_out();
+  present_.assign(readings(), {});
+}
+
+void Matcher::begin_budget() {
+  progress_[0].plan = plan_from(place(), nullptr, *max_tokens_);
   const uint64_t needed = progress_[0].plan->counts[0];
   if (needed > *max_tokens_) {
     throw BudgetError("max_tokens is " + std::to_string(*max_tokens_) + ", but the shortest text known takes " + std::to_string(needed) + " tokens", needed);
@@ -57,34 +81,45 @@ Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_
 
 // The current place. If a new generation has begun, the tokens are replayed in it, unless the present mask was asked
 // for.
-Place& Matcher::here() {
+const Place& Matcher::here() {
   automaton_->stepping().allow_call();
-  if (automaton_ != grammar_->automaton() && !present_.is_asked()) {
-    if (max_tokens_ && !ended_) {  // by present knowledge: searches of another generation may end differently
+  if (automaton_ != grammar_->automaton() && !is_asked()) {
+    if (has_budget() && !ended_) {  // by present knowledge: searches of another generation may end differently
       try {
         planned();
       } catch (const LimitError&) {  // then it is computed later
       }
     }
     keep_last();
-    std::shared_ptr<Automaton> next = grammar_->automaton();
-    const Stepping::Scope scope = next->stepping().without_limits();  // a token accepted once is accepted again
-    Place place = next->stepping().start();
-    std::vector<Place> places{place};
-    places.reserve(places_.size());
-    for (uint32_t token : tokens_) {
-      if (!grammar_->vocabulary().is_eos(token)) next->token_limits().take(place, grammar_->vocabulary().token(token));
-      places.push_back(place);
-    }
-    automaton_ = std::move(next);
-    places_ = std::move(places);
-    grammar_->keep_what_is_in_use();
+    replay(grammar_->automaton());
   }
-  return places_.back();
+  return place();
 }
 
-Place Matcher::place() {
-  const Place& place = here();
+void Matcher::replay(std::shared_ptr<Automaton> next) {
+  const Stepping::Scope scope = next->stepping().without_limits();  // a token accepted once is accepted again
+  readings_[0].place = next->stepping().start();
+  for (size_t i = 1; i < readings_.size(); ++i) {
+    Place place = readings_[readings_[i].before].place;
+    const std::string_view bytes = grammar_->bytes_of(readings_[i].id);
+    if (grammar_->is_border(readings_[i].id)) {
+      next->stepping().step(place, bytes);
+    } else if (!grammar_->vocabulary().is_eos(readings_[i].id)) {
+      next->token_limits().take(place, bytes);
+    }
+    readings_[i].place = place;
+  }
+  automaton_ = std::move(next);
+  for (size_t i = 0; i < futures_.size(); ++i) futures_[i] = resolved(readings_[readings_.size() - futures_.size() + i].place);
+  grammar_->keep_what_is_in_use();
+}
+
+bool Matcher::is_asked() const {
+  return std::any_of(present_.begin(), present_.end(), [](const PresentMask& mask) { return mask.is_asked(); });
+}
+
+// The place; behind the lexeme, if no byte continues it. Equal for readings with the same future.
+Place Matcher::resolved(const Place& place) {
   if (place.fresh) return place;
   for (const Lexer::Entry& entry : automaton_->stepping().lexer().entries(place.lexer)) {
     if (entry.expression != ExprId::epsilon) return place;
@@ -92,72 +127,214 @@ Place Matcher::place() {
   try {
     const Place after = automaton_->stepping().finished(place);
     return after.set == SetId::none ? place : after;
-  } catch (const LimitError&) {  // then it is not known to be that of another matcher
+  } catch (const LimitError&) {  // then it is not known to be that of another reading
     return place;
   }
 }
 
-bool Matcher::is_full() const { return !present_.is_asked() && tokens_.size() % tokens_between_checks == 0 && grammar_->is_full(); }
+bool Matcher::is_full() const { return !is_asked() && tokens_.size() % tokens_between_checks == 0 && grammar_->is_full(); }
 
 bool Matcher::accept(uint32_t token) {
   if (ended_) return false;
   if (is_full()) grammar_->renew_if_full();
-  if (!present_.is_asked() && !begins_plan(token)) settle(token);
-  if (present_.words() && !has_bit(*present_.words(), token)) return false;
-  Place place = here();
-  Progress progress = tracks_ ? progress_.back() : Progress{};
-  if (grammar_->vocabulary().is_eos(token)) {
-    if (!present_.words() && !accepting()) return false;
-    ended_ = true;
+  const size_t first = readings_.size();
+  const uint32_t mark = grammar_->classes().mark_of(token);
+  futures_.clear();
+  left_out_ = {};
+  try {
+    for (current_ = begins_.back(); current_ < first; ++current_) {
+      read(token);
+      if (mark != Vocabulary::no_token) read(mark);
+    }
+  } catch (...) {
+    drop(first);
+    throw;
+  }
+  current_ = begins_.back();
+  if (readings_.size() == first) return false;
+  last_.accepted = tokens_.size();
+  last_.masks.resize(present_.size());
+  for (size_t i = 0; i < present_.size(); ++i) last_.masks[i] = present_[i].pass_on();
+  tokens_.push_back(token);
+  begins_.push_back(static_cast<uint32_t>(first));
+  current_ = begins_.back();
+  ended_ = grammar_->vocabulary().is_eos(token);
+  try {
+    if (!ended_) follow_borders();
+  } catch (...) {
+    rollback(1);
+    throw;
+  }
+  note_left_out();
+  present_.resize(readings());
+  return true;
+}
+
+void Matcher::drop(size_t first) {
+  readings_.resize(first);
+  if (tracks_) progress_.resize(first);
+  futures_.clear();
+  current_ = begins_.back();
+}
+
+// Adds the reading after a further token or mark, if that is allowed.
+void Matcher::read(uint32_t id) {
+  if (!present().is_asked() && !begins_plan(id)) settle(id);
+  if (present().words() && !has_bit(*present().words(), id)) return;
+  Place next = here();
+  Progress progress = tracks_ ? this->progress() : Progress{};
+  if (grammar_->vocabulary().is_eos(id)) {
+    if (!present().words() && !accepts_end()) return;
   } else {
-    if (!step_over(place, token)) return false;
-    const std::string_view bytes = grammar_->vocabulary().token(token);
-    if (tracks_) count_lexeme_tokens(progress, places_.back(), place, bytes);
-    if (tracks_) go_on(progress, places_.back(), place, bytes);
+    if (!step_over(next, id)) return;
+    const std::string_view bytes = grammar_->vocabulary().token(id);
+    if (tracks_) count_lexeme_tokens(progress, place(), next, bytes);
+    if (tracks_) go_on(progress, place(), next, bytes);
   }
   progress.limited = false;
-  last_ = {tokens_.size(), present_.pass_on()};
-  tokens_.push_back(token);
-  places_.push_back(place);
+  if (progress.left_out) ++progress.limited_masks;
+  add(next, current_, id, std::move(progress));
+}
+
+// Adds a reading with a new future, unless there are too many.
+bool Matcher::add(const Place& place, uint32_t before, uint32_t id, Progress progress) {
+  if (grammar_->has_readings()) {
+    const Place future = resolved(place);
+    const size_t first = readings_.size() - futures_.size();
+    for (size_t i = 0; i < futures_.size(); ++i) {
+      if (futures_[i] == future && is_same(progress_[first + i].rule, progress.rule)) return false;
+    }
+    if (futures_.size() == MAX_READINGS.value) {
+      left_out_.add(Limit::readings);
+      return false;
+    }
+    futures_.push_back(future);
+  }
+  readings_.push_back({place, before, id});
   if (tracks_) progress_.push_back(std::move(progress));
   return true;
 }
 
+// If readings are left out, masks lack the tokens that only those allow, from now on.
+void Matcher::note_left_out() {
+  if (left_out_.empty()) return;
+  for (size_t i = begins_.back(); i < readings_.size(); ++i) {
+    progress_[i].limits.add(left_out_);
+    if (!std::exchange(progress_[i].left_out, true)) ++progress_[i].limited_masks;
+  }
+}
+
+// Rules with a limit on their tokens -----------------------------------------------------------------------------------
+
+// Adds the readings in which such rules end or begin at this place: right behind the reading that they go on from, so that
+// if there are too many, the first readings can be completed.
+void Matcher::follow_borders() {
+  if (grammar_->rule_limits().empty()) return;
+  const size_t first = begins_.back();
+  const std::vector<Reading> taken(readings_.begin() + static_cast<ptrdiff_t>(first), readings_.end());
+  std::vector<Progress> progress(progress_.begin() + static_cast<ptrdiff_t>(first), progress_.end());
+  drop(first);
+  for (size_t i = 0; i < taken.size(); ++i) add_with_borders(taken[i].place, taken[i].before, taken[i].id, std::move(progress[i]));
+  current_ = begins_.back();
+}
+
+void Matcher::add_with_borders(const Place& place, uint32_t before, uint32_t id, Progress progress) {
+  if (!add(place, before, id, std::move(progress))) return;
+  const auto added = static_cast<uint32_t>(readings_.size() - 1);
+  current_ = added;
+  const size_t rules = grammar_->rule_limits().size();
+  Place marked = here();
+  try {
+    if (!automaton_->stepping().step(marked, static_cast<uint8_t>(mark_begin))) return;
+    if (this->progress().rule) return end_rule();
+    for (size_t i = 0; i < rules; ++i) {
+      current_ = added;
+      begin_rule(i);
+    }
+  } catch (const LimitError& error) {  // no way to finish is known
+    left_out_.add(error.limit);
+  }
+}
+
+std::optional<Place> Matcher::beyond(uint32_t border) {
+  Place place = here();
+  return automaton_->stepping().step(place, grammar_->bytes_of(border)) ? std::optional(place) : std::nullopt;
+}
+
+void Matcher::begin_rule(size_t number) {
+  const std::optional<Place> place = beyond(grammar_->border(number));
+  if (!place) return;
+  const uint64_t most = grammar_->rule_limits()[number], left = left_of_text();
+  std::shared_ptr<const Plan> plan = plan_from(*place, progress().plan.get(), left);
+  const auto in_rule = [](const Plan& plan) { return plan.counts[0] - plan.counts[plan.behind_border()]; };
+  if (plan->counts[0] > left || in_rule(*plan) > most) return;
+  const size_t end = plan->behind_border();
+  const uint64_t after = plan->counts[end], needed = in_rule(*plan);
+  automaton_->budget().prepare();
+  Progress progress = this->progress();
+  progress.rule = std::make_shared<const LimitedRule>(
+      LimitedRule{number, tokens_.size(), plan->text.substr(end), after, std::min(max_margin, (std::min(most, left - after) - needed) / 4)});
+  progress.plan = std::move(plan);
+  progress.at = 0;
+  progress.lexeme_tokens = 0;
+  add_with_borders(*place, current_, grammar_->border(number), std::move(progress));
+}
+
+// A rule has one token at least: rules may be left out if they may be empty.
+void Matcher::end_rule() {
+  if (tokens_.size() == progress().rule->begin) return;
+  const uint32_t border = grammar_->border(grammar_->rule_limits().size());
+  const std::optional<Place> place = beyond(border);
+  if (!place) return;
+  Progress progress = this->progress();
+  progress.lexeme_tokens = 0;
+  if (progress.plan && border_length(std::string_view(progress.plan->text).substr(progress.at))) {
+    progress.at += grammar_->bytes_of(border).size();
+  } else {
+    const std::shared_ptr<const Plan> plan = std::exchange(progress.plan, nullptr);
+    if (max_tokens_) plan_after(progress, *place, progress.read, plan.get(), left_of_text(), nullptr);
+  }
+  progress.rule = nullptr;
+  add_with_borders(*place, current_, border, std::move(progress));
+}
+
 // A mask that was exact may meet a limit in another generation.
 void Matcher::keep_last() {
-  if (!last_.mask.is_exact()) return;
-  const Place& place = places_[last_.accepted];
-  Bitmask words(grammar_->vocabulary().words());
-  automaton_->masks().fill(automaton_->masks().of(place), place, words);
-  last_.mask.keep(std::move(words));
+  for (size_t i = 0; i < last_.masks.size(); ++i) {
+    if (!last_.masks[i].is_exact()) continue;
+    const Place& place = readings_[begins_[last_.accepted] + i].place;
+    Bitmask words(grammar_->vocabulary().words());
+    automaton_->masks().fill(automaton_->masks().of(place), place, words);
+    last_.masks[i].keep(std::move(words));
+  }
 }
 
 // Computes what `accept` needs to know of the present mask, which was not asked for.
-void Matcher::settle(uint32_t token) {
+void Matcher::settle(uint32_t id) {
   const Mask& mask = this->mask();
   if (plain(mask)) return;
   const std::span<const uint32_t> dependent = mask.tokens->dependent;
-  const bool by_itself = mask.tokens->limits.empty() && !max_tokens_ && !limit_reached();
-  if (by_itself && std::find(dependent.begin(), dependent.end(), token) == dependent.end()) return;
+  const bool by_itself = mask.tokens->limits.empty() && !has_budget() && !limit_reached();
+  if (by_itself && std::find(dependent.begin(), dependent.end(), id) == dependent.end()) return;
   Bitmask words(grammar_->vocabulary().words());
   fill(mask, words);
 }
 
 // The next token of the plan is in every mask.
-bool Matcher::begins_plan(uint32_t token) const {
+bool Matcher::begins_plan(uint32_t id) const {
   if (!tracks_) return false;
-  const Progress& progress = progress_.back();
-  return progress.plan && grammar_->vocabulary().first_token(*progress.plan, progress.at) == token;
+  const Progress& progress = this->progress();
+  return progress.plan && grammar_->vocabulary().first_token(*progress.plan, progress.at) == id;
 }
 
 // Steps a token of the mask, however long that takes; a token that only the plan has, within what `allow_plan` has.
-bool Matcher::step_over(Place& place, uint32_t token) {
-  const std::string_view bytes = grammar_->vocabulary().token(token);
+bool Matcher::step_over(Place& place, uint32_t id) {
+  const std::string_view bytes = grammar_->vocabulary().token(id);
   if (bytes.empty()) return false;
   try {
     return automaton_->token_limits().take(place, bytes);
   } catch (const LimitError&) {
-    if (!present_.words() && !automaton_->masks().has_token(place, token)) return begins_plan(token) && step_in_plan(place, bytes);
+    if (!present().words() && !automaton_->masks().has_token(place, id)) return begins_plan(id) && step_in_plan(place, bytes);
   }
   const Stepping::Scope scope = automaton_->stepping().without_limits();
   return automaton_->token_limits().take(place, bytes);
@@ -173,14 +350,14 @@ bool Matcher::step_in_plan(Place& place, std::string_view bytes) {
 }
 
 void Matcher::track() {
-  if (!tracks_) progress_.resize(places_.size());
+  if (!tracks_) progress_.resize(readings_.size());
   tracks_ = true;
 }
 
 void Matcher::note_limits(LimitSet limits) {
   if (limits.empty()) return;
   track();
-  Progress& progress = progress_.back();
+  Progress& progress = this->progress();
   progress.limits.add(limits);
   if (std::exchange(progress.limited, true)) return;
   ++progress.limited_masks;
@@ -205,10 +382,14 @@ void Matcher::go_on(Progress& progress, const Place& from, const Place& place, s
     progress.at = end;
     return;
   }
-  if (!max_tokens_ || present_.is_ample()) return;
+  if (!has_budget() || present().is_ample()) return;
+  plan_after(progress, place, read, plan.get(), left_after, progress.rule ? &progress.rule->rest : nullptr);
+}
+
+void Matcher::plan_after(Progress& progress, const Place& place, size_t read, const Plan* like, uint64_t left_after, const std::string* rest) {
   try {
-    if (automaton_->budget().surely_fits(place, read, left_after)) return;
-    std::shared_ptr<const Plan> next = plan_from(place, plan.get(), left_after);
+    if (automaton_->budget().surely_fits(place, read, automaton_->budget().sure(left_after, rest ? after_rule() : std::nullopt))) return;
+    std::shared_ptr<const Plan> next = plan_from(place, like, left_after, rest);
     if (next->counts[0] > left_after) return;  // fits nevertheless: the mask used a bound shorter than this text
     progress.plan = std::move(next);
     progress.at = 0;
@@ -216,13 +397,17 @@ void Matcher::go_on(Progress& progress, const Place& from, const Place& place, s
   }
 }
 
-// A plan of at most `limit` tokens, if possible.
-std::shared_ptr<const Matcher::Plan> Matcher::plan_from(const Place& place, const Plan* like, uint64_t limit) {
+// A plan of at most `limit` tokens, if possible. `rest`: the text behind the next border, in a rule with a limit.
+std::shared_ptr<const Matcher::Plan> Matcher::plan_from(const Place& place, const Plan* like, uint64_t limit, const std::string* rest) {
   const Stepping::Scope scope = automaton_->stepping().for_way();
   TokenLimits& limits = automaton_->token_limits();
-  auto plan = std::make_shared<Plan>(limits.spell(place, automaton_->completions().shortest(place), like));
+  const auto spelled = [&](std::string text) {
+    if (rest) text = text.substr(0, Plan{text, {}}.behind_border()) + *rest;
+    return limits.spell(place, std::move(text), like);
+  };
+  auto plan = std::make_shared<Plan>(spelled(automaton_->completions().shortest(place)));
   const auto try_also = [&](std::string text) {
-    Plan other = limits.spell(place, std::move(text), like);
+    Plan other = spelled(std::move(text));
     if (other.counts[0] < plan->counts[0]) *plan = std::move(other);
   };
   if (plan->counts[0] > limit) try_also(automaton_->budget().counted_completion(place));
@@ -238,9 +423,9 @@ std::shared_ptr<const Matcher::Plan> Matcher::plan_from(const Place& place, cons
 
 // The progress so far, with a plan.
 const Matcher::Progress& Matcher::planned() {
-  Progress& progress = progress_.back();
+  Progress& progress = this->progress();
   if (!progress.plan) {
-    progress.plan = plan_from(places_.back(), nullptr, left());
+    progress.plan = plan_here(left());
     progress.at = 0;
     if (progress.plan->counts[0] > left()) {
       throw LimitError("no way to finish within the token budget was found", Limit::budget_questions);
@@ -249,48 +434,44 @@ const Matcher::Progress& Matcher::planned() {
   return progress;
 }
 
+std::shared_ptr<const Matcher::Plan> Matcher::plan_here(uint64_t limit) {
+  const Progress& progress = this->progress();
+  return plan_from(place(), nullptr, limit, progress.rule ? &progress.rule->rest : nullptr);
+}
+
 void Matcher::rollback(size_t count) {
   if (count == 0) return;
   ended_ = false;
-  present_.forget();
-  tokens_.resize(tokens_.size() - count);
-  places_.resize(places_.size() - count);
-  if (tracks_) progress_.resize(progress_.size() - count);
-  if (last_.accepted == tokens_.size()) present_ = last_.mask;
-  if (last_.accepted >= tokens_.size()) last_ = {};
-}
-
-bool Matcher::spend(uint64_t count) {
-  if (!max_tokens_ || count == 0) return true;
-  if (count > left()) return false;
-  here();
-  std::shared_ptr<const Plan> plan;
-  try {
-    plan = plan_from(places_.back(), progress_.back().plan.get(), left() - count);
-  } catch (const LimitError&) {  // no way is known
-    return false;
+  const size_t left = tokens_.size() - count;
+  readings_.resize(begins_[left + 1]);
+  if (tracks_) progress_.resize(readings_.size());
+  begins_.resize(left + 1);
+  tokens_.resize(left);
+  futures_.clear();
+  current_ = begins_.back();
+  if (last_.accepted == left && !last_.masks.empty()) {
+    present_ = last_.masks;
+  } else {
+    present_.assign(readings(), {});
   }
-  if (plan->counts[0] > left() - count) return false;
-  present_.forget();
-  last_ = {};
-  *max_tokens_ -= count;
-  progress_.back().plan = std::move(plan);
-  progress_.back().at = 0;
-  return true;
+  if (last_.accepted >= left) last_ = {};
 }
 
 void Matcher::reset() {
-  present_.forget();
   last_ = {};
   tokens_.clear();
-  progress_.resize(1);
-  progress_[0].narrowed = progress_[0].limited = progress_[0].shortened = false;
-  progress_[0].limited_masks = progress_[0].shortened_lexemes = 0;
-  progress_[0].limits = {};
-  automaton_ = grammar_->automaton();
-  places_.assign(1, automaton_->stepping().start());
+  begins_.resize(1);
+  current_ = 0;
   ended_ = false;
+  automaton_ = grammar_->automaton();
+  readings_.assign(1, {automaton_->stepping().start()});
+  Progress first;
+  first.plan = progress_[0].plan;
+  progress_.assign(1, first);
+  begin();
 }
+
+// Masks ---------------------------------------------------------------------------------------------------------------
 
 const Mask* Matcher::known_mask() {
   const Place& place = here();
@@ -298,60 +479,105 @@ const Mask* Matcher::known_mask() {
 }
 
 const Mask& Matcher::mask() {
-  if (!present_.is_asked()) grammar_->renew_if_full();
+  if (!is_asked()) grammar_->renew_if_full();
   const Place& place = here();
   return automaton_->masks().of(place);
 }
 
+bool Matcher::knows_refused() { return !grammar_->grammar().limits_tokens || automaton_->token_limits().knows_refused(here()); }
+
+bool Matcher::knows_mask() {
+  return ended_ || !any_reading([this] { return !known_mask() || !knows_refused() || (!present().words() && limit_reached()); });
+}
+
+bool Matcher::known_plain() const {
+  return std::all_of(present_.begin(), present_.end(), [](const PresentMask& mask) { return mask.is_plain(); });
+}
+
+bool Matcher::is_quick() {
+  if (ended_ || known_plain()) return true;
+  try {
+    return !any_reading([this] {
+      const Mask* known = known_mask();
+      return !known || !knows_refused() || !plain(*known);
+    });
+  } catch (const LimitError&) {
+    return false;
+  }
+}
+
 bool Matcher::ample(const Mask& mask) {
-  if (!max_tokens_) return true;
+  if (!has_budget()) return true;
   if (!mask.tokens->limits.empty()) return false;
-  if (present_.is_ample()) return true;
+  if (present().is_ample()) return true;
   const uint64_t after = left();  // one token less, and the margin
-  const bool ample = after > margin_ && automaton_->budget().any_surely_fits(mask, places_.back(), progress_.back().read, after - margin_ - 1);
-  if (ample && mask.tokens->dependent.empty()) present_.find_ample();  // otherwise some tokens have been judged one by one
+  const bool ample = after > margin() && automaton_->budget().any_surely_fits(mask, place(), progress().read, automaton_->budget().sure(after - margin() - 1, after_rule()));
+  if (ample && mask.tokens->dependent.empty()) present().find_ample();  // otherwise some tokens have been judged one by one
   return ample;
 }
 
 bool Matcher::plain(const Mask& mask) {
-  if (present_.is_plain()) return true;
-  if (present_.words() || !mask.tokens->limits.empty() || !mask.tokens->dependent.empty() || !ample(mask) || limit_reached() || refused(mask)) return false;
-  present_.find_plain();
+  if (present().is_plain()) return true;
+  if (present().words() || !mask.tokens->limits.empty() || !mask.tokens->dependent.empty() || !ample(mask) || limit_reached() || refused(mask)) return false;
+  present().find_plain();
   return true;
 }
 
 void Matcher::prepare() {
-  const Mask& mask = this->mask();
-  if (present_.words() || plain(mask) || (mask.tokens->limits.empty() && !limit_reached() && !refused(mask))) return;
-  Bitmask words(grammar_->vocabulary().words());
-  fill(mask, words);
+  each_reading([this] {
+    const Mask& mask = this->mask();
+    if (present().words() || plain(mask) || (mask.tokens->limits.empty() && !limit_reached() && !refused(mask))) return;
+    Bitmask words(grammar_->vocabulary().words());
+    fill(mask, words);
+  });
+}
+
+// The tokens that any reading allows; `fill` writes the ids that the current one does.
+template <typename F>
+void Matcher::fill_all(std::span<uint32_t> words, F&& fill) {
+  if (!grammar_->has_readings()) return fill(words);
+  Bitmask all(grammar_->vocabulary().words()), some(all.size());
+  each_reading([&] {
+    fill(std::span(some));
+    for (size_t i = 0; i < all.size(); ++i) all[i] |= some[i];
+  });
+  grammar_->classes().add_tokens(all);
+  std::copy_n(all.begin(), words.size(), words.begin());
+}
+
+void Matcher::fill(std::span<uint32_t> words) {
+  fill_all(words, [this](std::span<uint32_t> ids) { fill(mask(), ids); });
+}
+
+void Matcher::fill_unlimited(std::span<uint32_t> words) {
+  fill_all(words, [this](std::span<uint32_t> ids) { fill_unlimited(mask(), ids); });
 }
 
 void Matcher::fill(const Mask& mask, std::span<uint32_t> words) {
-  if (const Bitmask* kept = present_.words()) {
+  if (const Bitmask* kept = present().words()) {
     std::copy(kept->begin(), kept->end(), words.begin());
     return;
   }
   if (plain(mask)) {
-    automaton_->masks().fill(mask, places_.back(), words);
+    automaton_->masks().fill(mask, place(), words);
     return;
   }
   LimitSet limits = fill_within_budget(mask, words);
   if (const TokenSet* out = refused(mask)) {
     out->remove_from(words);
-    if (progress_.back().limited) limits.add(progress_.back().limits);
+    if (progress().limited) limits.add(progress().limits);
   }
   std::shared_ptr<const Bitmask> at_limit;
   if (limit_reached()) {
     at_limit = limited(mask);
     for (size_t i = 0; i < words.size(); ++i) words[i] &= (*at_limit)[i];
-  } else if (!max_tokens_ && limits.empty()) {
-    present_.find_exact();
+  } else if (!has_budget() && limits.empty()) {
+    present().find_exact();
     return;
   }
   note_limits(limits);
   if (!limits.empty()) allow_plan(words);
-  present_.keep({words.begin(), words.end()}, std::move(at_limit));
+  present().keep({words.begin(), words.end()}, std::move(at_limit));
 }
 
 // If limits were met, the mask has the next token of a way to finish, which stays in it; at its end, the end of generation.
@@ -375,30 +601,33 @@ void Matcher::allow_plan(std::span<uint32_t> words) {
 
 // Returns the limits that were met.
 LimitSet Matcher::fill_within_budget(const Mask& mask, std::span<uint32_t> words) {
-  const Place& place = places_.back();
-  if (!max_tokens_) return automaton_->masks().fill(mask, place, words);
-  Budget::Remaining remaining{left(), progress_.back().read, 0, Vocabulary::no_token, false};
+  const Place place = this->place();
+  if (!has_budget()) return automaton_->masks().fill(mask, place, words);
+  Budget::Remaining remaining{left(), progress().read, 0, Vocabulary::no_token, false, after_rule()};
   if (ample(mask)) return automaton_->budget().fill(mask, place, words, remaining);
   LimitSet limits;
   try {
     const Progress& progress = planned();
     remaining.needed = progress.plan->counts[progress.at];
     remaining.plan_token = grammar_->vocabulary().first_token(*progress.plan, progress.at);
-    remaining.soft = remaining.left < remaining.needed + margin_;
+    remaining.soft = remaining.left < remaining.needed + margin();
   } catch (const LimitError& error) {  // tokens known to fit are allowed
     limits.add(error.limit);
   }
   const Budget::Narrowed narrowed = automaton_->budget().fill_fitting(mask, place, remaining, words);
-  if (narrowed.by_budget) progress_.back().narrowed = true;
+  if (narrowed.by_budget) (rule_decides() ? progress().narrowed_in_rule : progress().narrowed) = true;
   limits.add(narrowed.limits);
   return limits;
 }
 
 bool Matcher::accepting() {
-  if (ended_) return false;
+  return !ended_ && any_reading([this] { return accepts_end(); });
+}
+
+bool Matcher::accepts_end() {
   const Place& place = here();
   const std::vector<uint32_t>& eos = grammar_->vocabulary().eos();
-  if (present_.words() && !eos.empty()) return has_bit(*present_.words(), eos[0]);
+  if (present().words() && !eos.empty()) return has_bit(*present().words(), eos[0]);
   try {
     return automaton_->stepping().accepting(place);
   } catch (const LimitError&) {  // as the mask says
@@ -409,12 +638,15 @@ bool Matcher::accepting() {
 }
 
 bool Matcher::finished() {
-  if (ended_) return true;
+  return ended_ || !any_reading([this] { return !reads_no_more(); });
+}
+
+bool Matcher::reads_no_more() {
   const Place& place = here();
-  const bool used_up = max_tokens_ && left() == 0;
+  const bool used_up = is_used_up();
   try {
-    const bool whole = automaton_->stepping().accepting(place) && !goes_on();
-    if (used_up && !whole) progress_.back().narrowed = true;
+    const bool whole = (!grammar_->rule_limits().empty() || automaton_->stepping().accepting(place)) && !can_go_on();
+    if (used_up && !whole) (left_of_text() == 0 ? progress().narrowed : progress().narrowed_in_rule) = true;
     return whole || used_up;
   } catch (const LimitError&) {  // other continuations are unknown
     return used_up;
@@ -422,74 +654,125 @@ bool Matcher::finished() {
 }
 
 bool Matcher::cut() {
-  if (ended_ || !max_tokens_ || left() > 0) return false;
-  try {
-    return goes_on();
-  } catch (const LimitError&) {  // other continuations are unknown
-    return true;
-  }
+  if (ended_ || !has_budget()) return false;
+  bool goes_on = false, has_tokens = false;
+  each_reading([&] {
+    try {
+      here();
+      if (!can_go_on()) return;
+    } catch (const LimitError&) {  // other continuations are unknown
+    }
+    goes_on = true;
+    has_tokens |= !is_used_up();
+  });
+  return goes_on && !has_tokens;
 }
 
 // Whether any token but the end of generation may follow.
-bool Matcher::goes_on() {
-  if (!grammar_->grammar().limits_tokens) return !automaton_->stepping().next_bytes(places_.back()).empty();
-  const Mask& mask = automaton_->masks().of(places_.back());
+bool Matcher::can_go_on() {
+  Stepping& stepping = automaton_->stepping();
+  if (!grammar_->grammar().limits_tokens) {
+    const ByteSet next = stepping.next_bytes(place());
+    const auto mark = static_cast<uint8_t>(mark_begin);
+    if (grammar_->rule_limits().empty() || next != ByteSet::range(mark, mark)) return !next.empty();
+    Place marked = place();
+    stepping.step(marked, mark);
+    const auto border = static_cast<uint8_t>(border_mark);
+    return stepping.next_bytes(marked) != ByteSet::range(border, border);
+  }
+  const Mask& mask = automaton_->masks().of(place());
   Bitmask words(grammar_->vocabulary().words());
-  automaton_->masks().fill(mask, places_.back(), words);
+  automaton_->masks().fill(mask, place(), words);
   if (const TokenSet* out = refused(mask)) out->remove_from(words);
   for (uint32_t token : grammar_->vocabulary().eos()) clear_bit(words, token);
   return std::any_of(words.begin(), words.end(), [](uint32_t word) { return word != 0; });
 }
 
 std::string Matcher::shortest_completion() {
-  const Place& place = here();
-  return automaton_->completions().shortest(place);
+  std::optional<std::string> shortest;
+  each_reading([&] {
+    const std::string text = grammar_->classes().spelled(without_borders(automaton_->completions().shortest(here())));
+    if (!shortest || text.size() < shortest->size()) shortest = text;
+  });
+  return *shortest;
+}
+
+uint64_t Matcher::needed_here() {
+  here();
+  const Progress& progress = this->progress();
+  return progress.plan ? progress.plan->counts[progress.at] : plan_here(left())->counts[0];
 }
 
 uint64_t Matcher::tokens_to_finish() {
-  if (ended_) return 0;
-  const Place& place = here();
-  const Progress& progress = progress_.back();
-  return progress.plan ? progress.plan->counts[progress.at] : plan_from(place, nullptr, left())->counts[0];
+  uint64_t fewest = ended_ ? 0 : Budget::never_fits;
+  if (!ended_) each_reading([&] { fewest = std::min(fewest, needed_here()); });
+  return fewest;
 }
 
 std::vector<uint32_t> Matcher::completion() {
   std::vector<uint32_t> tokens;
   if (ended_) return tokens;
-  const Place& place = here();
-  const Progress& progress = progress_.back();
+  uint32_t best = begins_.back();
+  if (readings() > 1) {
+    uint64_t fewest = Budget::never_fits;
+    each_reading([&] {
+      const uint64_t needed = needed_here();
+      if (needed >= fewest) return;
+      fewest = needed;
+      best = current_;
+    });
+  }
+  current_ = best;
+  here();
+  const Progress& progress = this->progress();
   const Vocabulary& vocabulary = grammar_->vocabulary();
-  const std::shared_ptr<const Plan> plan = progress.plan ? progress.plan : plan_from(place, nullptr, left());
-  for (size_t at = progress.plan ? progress.at : 0; at < plan->text.size(); at += vocabulary.token(tokens.back()).size()) {
-    tokens.push_back(vocabulary.first_token(*plan, at));
+  const std::shared_ptr<const Plan> plan = progress.plan ? progress.plan : plan_here(left());
+  for (size_t at = progress.plan ? progress.at : 0; at < plan->text.size();) {
+    if (const size_t border = border_length(std::string_view(plan->text).substr(at))) {
+      at += border;
+      continue;
+    }
+    const uint32_t id = vocabulary.first_token(*plan, at);
+    at += vocabulary.token(id).size();
+    tokens.push_back(grammar_->classes().shown(id));
   }
   if (!progress.plan && tokens.size() <= left()) {  // the caller will follow it, and limits must not interfere
     track();
-    progress_.back().plan = plan;
-    progress_.back().at = 0;
+    this->progress().plan = plan;
+    this->progress().at = 0;
   }
+  current_ = begins_.back();
   return tokens;
 }
 
 std::string Matcher::forced_bytes() {
-  if (ended_) return {};
-  Place place = here();
-  const std::string forced = constrain::forced_bytes(automaton_->stepping(), place, max_forced_bytes);
-  return forced.substr(0, forced.find(mark_begin));
+  std::optional<std::string> same;
+  if (!ended_) {
+    each_reading([&] {
+      Place place = here();
+      const std::string forced = constrain::forced_bytes(automaton_->stepping(), place, max_forced_bytes);
+      const std::string text = forced.substr(0, forced.find(mark_begin));
+      if (!same) same = text;
+      same->resize(static_cast<size_t>(std::mismatch(same->begin(), same->end(), text.begin(), text.end()).first - same->begin()));
+    });
+  }
+  return same.value_or("");
 }
 
 // The forced bytes without an unfinished character at the end, and the offsets into `before` (the end of the text so
-// far) and the forced bytes at which a token may begin that continues beyond their end.
+// far) and the forced bytes at which a token may begin that continues beyond their end. Nothing is forced while there are
+// several readings, or beyond a token that the grammar asks for by id; nor beside rules that limit their tokens, as the
+// tokenizer does not know their borders.
 std::pair<std::string, std::vector<uint32_t>> Matcher::forced_after(std::string_view before) {
-  if (ended_) return {};
+  if (ended_ || readings() > 1 || !grammar_->rule_limits().empty()) return {};
   Place place = here();
-  const std::string forced = constrain::forced_bytes(automaton_->stepping(), place, max_forced_bytes);
-  if (forced.empty()) return {};
-  std::string text = std::string(before) + forced;
-  const size_t whole = whole_symbols(text);
-  if (whole <= before.size()) return {};
-  if (whole < text.size()) {
-    text.resize(whole);
+  std::string text(before);
+  text += constrain::forced_bytes(automaton_->stepping(), place, max_forced_bytes);
+  const size_t forced = text.size();
+  text.resize(std::min(forced, text.find(std::string{mark_begin, class_mark}, before.size())));
+  text.resize(whole_symbols(text));
+  if (text.size() <= before.size()) return {};
+  if (text.size() < forced) {
     place = here();
     automaton_->stepping().step(place, std::string_view(text).substr(before.size()));
   }
@@ -498,16 +781,16 @@ std::pair<std::string, std::vector<uint32_t>> Matcher::forced_after(std::string_
 
 // Whether the current lexeme has reached its limit.
 bool Matcher::limit_reached() {
-  if (ended_ || progress_.back().lexeme_tokens < least_limit_) return false;
+  if (ended_ || progress().lexeme_tokens < least_limit_) return false;
   const LexId lexer = here().lexer;
-  return progress_.back().lexeme_tokens >= automaton_->lexeme_limits().limit_of(lexer, limits_);
+  return progress().lexeme_tokens >= automaton_->lexeme_limits().limit_of(lexer, limits_);
 }
 
 // The tokens allowed at the limit of the current lexeme, without regard to the budget. Never empty: a way to finish is
 // in it.
 std::shared_ptr<const Bitmask> Matcher::limited(const Mask& mask) {
-  if (std::shared_ptr<const Bitmask> known = present_.at_limit()) return known;
-  const Place& place = places_.back();
+  if (std::shared_ptr<const Bitmask> known = present().at_limit()) return known;
+  const Place& place = this->place();
   Bitmask all(grammar_->vocabulary().words());
   automaton_->masks().fill(mask, place, all);
   Bitmask left = all;
@@ -519,9 +802,9 @@ std::shared_ptr<const Bitmask> Matcher::limited(const Mask& mask) {
   } catch (const LimitError&) {  // no way to finish was found, so all tokens stay
     left = all;
   }
-  if (left != all && !progress_.back().shortened) {
-    progress_.back().shortened = true;
-    ++progress_.back().shortened_lexemes;
+  if (left != all && !progress().shortened) {
+    progress().shortened = true;
+    ++progress().shortened_lexemes;
   }
   return std::make_shared<const Bitmask>(std::move(left));
 }
@@ -539,7 +822,7 @@ void Matcher::count_lexeme_tokens(Progress& progress, const Place& from, const P
 Lexeme Matcher::lexeme() {
   Lexeme found;
   const Place& place = here();
-  if (ended_ || place.fresh || !tracks_) return found;
+  if (ended_ || place.fresh || !tracks_ || grammar_->has_readings()) return found;
   Stepping& stepping = automaton_->stepping();
   Lexer& lexer = stepping.lexer();
   stepping.allow_call();
@@ -556,11 +839,11 @@ Lexeme Matcher::lexeme() {
       found.kind = kind;
       found.rest = std::move(rest);
     }
-    found.tokens = std::min<size_t>(progress_.back().lexeme_tokens, tokens_.size());
+    found.tokens = std::min<size_t>(progress().lexeme_tokens, tokens_.size());
     if (found.tokens == 0) return found;
     const size_t first = tokens_.size() - found.tokens;
     const std::string_view bytes = grammar_->vocabulary().token(tokens_[first]);
-    Place at = places_[first];
+    Place at = readings_[first].place;
     for (size_t i = 0; i < bytes.size(); ++i) {
       const Place before = at;
       stepping.step(at, static_cast<uint8_t>(bytes[i]));
@@ -570,32 +853,63 @@ Lexeme Matcher::lexeme() {
     return {};
   }
   const uint64_t limit = found.kind < limits_.size() ? limits_[found.kind] : LexemeLimits::none;
-  if (limit != LexemeLimits::none) found.left = limit - std::min<uint64_t>(limit, progress_.back().lexeme_tokens);
+  if (limit != LexemeLimits::none) found.left = limit - std::min<uint64_t>(limit, progress().lexeme_tokens);
   return found;
 }
 
 bool Matcher::near_limit() {
-  if (ended_) return false;
-  const LexId lexer = here().lexer;
-  const uint64_t lexeme_end = progress_.back().lexeme_tokens + near_end;
-  if (lexeme_end >= least_limit_ && lexeme_end >= automaton_->lexeme_limits().limit_of(lexer, limits_)) return true;
-  if (!max_tokens_) return false;
-  const Mask& mask = this->mask();
-  const uint64_t after = left();
-  return after <= near_end + 1 || !mask.tokens->limits.empty() ||
-         !automaton_->budget().any_surely_fits(mask, places_.back(), progress_.back().read, after - near_end - 1);
+  const auto is_near = [this] {
+    const LexId lexer = here().lexer;
+    const uint64_t lexeme_end = progress().lexeme_tokens + near_end;
+    if (lexeme_end >= least_limit_ && lexeme_end >= automaton_->lexeme_limits().limit_of(lexer, limits_)) return true;
+    if (!has_budget()) return false;
+    const Mask& mask = this->mask();
+    const uint64_t after = left();
+    Budget& budget = automaton_->budget();
+    return after <= near_end + 1 || !mask.tokens->limits.empty() ||
+           !budget.any_surely_fits(mask, place(), progress().read, budget.sure(after - near_end - 1, after_rule()));
+  };
+  return !ended_ && any_reading(is_near);
 }
 
 void Matcher::fill_unlimited(const Mask& mask, std::span<uint32_t> words) {
-  const bool met = plain(mask) || !mask.tokens->limits.empty() || !automaton_->masks().fill(mask, places_.back(), words).empty();
+  const bool met = rule_decides() || plain(mask) || !mask.tokens->limits.empty() || !automaton_->masks().fill(mask, place(), words).empty();
   const TokenSet* out = met ? nullptr : refused(mask);
-  if (met || progress_.back().limited) return fill(mask, words);
+  if (met || progress().limited) return fill(mask, words);
   if (out) out->remove_from(words);
+}
+
+// Limits that were met ------------------------------------------------------------------------------------------------
+
+bool Matcher::narrowed() {
+  return any_reading([this] { return progress().narrowed; });
+}
+
+bool Matcher::narrowed_in_rule() {
+  return any_reading([this] { return progress().narrowed_in_rule; });
+}
+
+uint64_t Matcher::shortened() {
+  uint64_t most = 0;
+  each_reading([&] { most = std::max<uint64_t>(most, progress().shortened_lexemes); });
+  return most;
+}
+
+uint64_t Matcher::limited_masks() {
+  uint64_t most = 0;
+  each_reading([&] { most = std::max<uint64_t>(most, progress().limited_masks); });
+  return most;
+}
+
+LimitSet Matcher::limits_met() {
+  LimitSet limits;
+  each_reading([&] { limits.add(progress().limits); });
+  return limits;
 }
 
 const TokenSet* Matcher::refused(const Mask& mask) {
   if (!grammar_->grammar().limits_tokens) return nullptr;
-  const Place place = places_.back();
+  const Place place = this->place();
   TokenLimits& limits = automaton_->token_limits();
   Bitmask words;
   if (!limits.knows_refused(place)) {
@@ -606,7 +920,7 @@ const TokenSet* Matcher::refused(const Mask& mask) {
   automaton_->stepping().allow_call();
   if (!out) return nullptr;
   note_limits(out->limits);
-  if (!std::exchange(progress_.back().shortened, true)) ++progress_.back().shortened_lexemes;
+  if (!std::exchange(progress().shortened, true)) ++progress().shortened_lexemes;
   return &out->tokens;
 }
 
@@ -622,25 +936,47 @@ std::optional<double> Matcher::temperature() {
     }
     return found;
   };
-  const Place& place = here();
-  auto found = highest(place.lexer);
-  if (!found.first && !place.fresh) {
-    const Place next = automaton_->stepping().finished(place);
-    if (next.set != SetId::none) found = highest(next.lexer);
-  }
-  return found.second < 0 ? std::nullopt : std::optional(found.second);
+  double all = -1;
+  each_reading([&] {
+    const Place& place = here();
+    auto found = highest(place.lexer);
+    if (!found.first && !place.fresh) {
+      const Place next = automaton_->stepping().finished(place);
+      if (next.set != SetId::none) found = highest(next.lexer);
+    }
+    all = std::max(all, found.second);
+  });
+  return all < 0 ? std::nullopt : std::optional(all);
 }
 
+// If no reading allows the token, the one that reads most of its text tells where it fails.
 Explanation Matcher::explain(uint32_t token) {
+  std::optional<Explanation> best;
+  std::vector<uint32_t> terminals;
+  const uint32_t mark = grammar_->classes().mark_of(token);
+  if (ended_) return {};
+  each_reading([&] {
+    if (best && best->allowed) return;
+    Explanation found = explain_here(token);
+    terminals.insert(terminals.end(), found.terminals.begin(), found.terminals.end());
+    if (!found.allowed && mark != Vocabulary::no_token) {
+      if (Explanation marked = explain_here(mark); marked.allowed) found = std::move(marked);
+    }
+    if (!best || found.allowed || found.offset > best->offset) best = std::move(found);
+  });
+  best->terminals = sorted(std::move(terminals));
+  return *best;
+}
+
+Explanation Matcher::explain_here(uint32_t id) {
   Explanation result;
   Place place = here();
   const Vocabulary& vocabulary = grammar_->vocabulary();
-  if (ended_) return result;
-  if (vocabulary.is_eos(token)) {
+  if (vocabulary.is_eos(id)) {
     result.allowed = automaton_->stepping().accepting(place);
     result.at_end = true;
   } else {
-    std::string_view bytes = vocabulary.token(token);
+    std::string_view bytes = vocabulary.token(id);
     while (result.offset < bytes.size() && automaton_->stepping().step(place, static_cast<uint8_t>(bytes[result.offset]))) ++result.offset;
     result.allowed = !bytes.empty() && result.offset == bytes.size();
   }
@@ -648,16 +984,24 @@ Explanation Matcher::explain(uint32_t token) {
     const Mask& mask = this->mask();
     Bitmask words(vocabulary.words());
     fill(mask, words);
-    result.at_limit = limit_reached() && !vocabulary.is_eos(token) && !has_bit(*limited(mask), token);
-    if (const TokenSet* out = refused(mask)) result.at_limit |= out->contains(token);
-    if (progress_.back().limited && !has_bit(words, token)) result.limits = progress_.back().limits;
+    result.at_limit = limit_reached() && !vocabulary.is_eos(id) && !has_bit(*limited(mask), id);
+    if (const TokenSet* out = refused(mask)) result.at_limit |= out->contains(id);
+    if (progress().limited && !has_bit(words, id)) result.limits = progress().limits;
     return result;
   }
   result.terminals = terminals_at(place);
   return result;
 }
 
-std::vector<uint32_t> Matcher::expected() { return ended_ ? std::vector<uint32_t>{} : terminals_at(here()); }
+std::vector<uint32_t> Matcher::expected() {
+  std::vector<uint32_t> found;
+  if (ended_) return found;
+  each_reading([&] {
+    const std::vector<uint32_t> terminals = terminals_at(here());
+    found.insert(found.end(), terminals.begin(), terminals.end());
+  });
+  return sorted(std::move(found));
+}
 
 std::vector<uint32_t> Matcher::terminals_at(Place place) {
   std::vector<uint32_t> found;
@@ -670,9 +1014,7 @@ std::vector<uint32_t> Matcher::terminals_at(Place place) {
   };
   add(place.lexer);
   if (const Place next = automaton_->stepping().finished(place); next.set != SetId::none) add(next.lexer);
-  std::sort(found.begin(), found.end());
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  return found;
+  return sorted(std::move(found));
 }
 
 }  // namespace constrain

@@ -24,8 +24,9 @@ std::string CompiledGrammar::stored() {
   return archive.take();
 }
 
-CompiledGrammar::CompiledGrammar(Stored stored, std::shared_ptr<const Vocabulary> vocabulary, size_t limit)
-    : stored_(std::move(stored)), vocabulary_(std::move(vocabulary)), limit_(limit), expressions_there_(false) {
+CompiledGrammar::CompiledGrammar(Stored stored, std::shared_ptr<const Vocabulary> vocabulary, size_t limit, std::vector<TokenClasses::Ranges> classes)
+    : stored_(std::move(stored)), vocabulary_(with_marks(std::move(vocabulary), classes)), classes_(*vocabulary_, std::move(classes)), limit_(limit),
+      expressions_there_(false) {
   Reader archive(stored_.data);
   uint32_t n_vocab = 0;
   archive(n_vocab, seed_);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/errors.h"
+#include "vocabulary/vocabulary.h"
 
 namespace constrain {
 
@@ -61,6 +62,20 @@ bool Stepping::surely_accepting(const Place& place, LimitSet& met) {
     met.add(error.limit);
     return false;
   }
+}
+
+std::vector<std::pair<std::string, Place>> Stepping::marks_from(const Place& place) {
+  std::vector<std::pair<std::string, Place>> found, begun{{"", place}};
+  while (!begun.empty()) {
+    const auto [read, at] = std::move(begun.back());
+    begun.pop_back();
+    next_bytes(at).each([&, &read = read, &at = at](uint8_t byte) {
+      Place next = at;
+      step(next, byte);
+      (static_cast<char>(byte) == mark_end ? found : begun).emplace_back(read + static_cast<char>(byte), next);
+    });
+  }
+  return found;
 }
 
 ByteSet Stepping::next_bytes(const Place& place) {

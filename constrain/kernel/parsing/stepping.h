@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/byte_set.h"
 #include "base/limits.h"
@@ -44,6 +47,7 @@ class Stepping {
   Place finished(const Place& place);
   Place entered(SetId set, TrackId track) { return {parser_.closure(set).start, set, TextId::empty, true, track}; }
   ByteSet next_bytes(const Place& place);
+  std::vector<std::pair<std::string, Place>> marks_from(const Place& place);  // the marks that may follow their first byte
 
   const Grammar& grammar() const { return grammar_; }
   const Limits& limits() const { return limits_; }

@@ -57,6 +57,10 @@ Vocabulary::Spelling Vocabulary::spell(std::string text, const Spelling* like, s
   if (known > 0) std::copy(like->counts.end() - static_cast<ptrdiff_t>(known) - 1, like->counts.end(), counts.end() - static_cast<ptrdiff_t>(known) - 1);
   counts.back() = 0;
   for (size_t at = all.size() - known; at-- > 0;) {
+    if (const size_t border = border_length(all.substr(at))) {
+      counts[at] = counts[at + border];
+      continue;
+    }
     each_beginning(spelling.from(at), [&](size_t length, uint32_t node) {
       const uint32_t rest = counts[at + length];
       if (rest != no_spelling && !trie_.tokens(node).empty()) counts[at] = std::min(counts[at], rest + 1);

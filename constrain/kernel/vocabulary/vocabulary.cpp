@@ -2,6 +2,7 @@
 #include "vocabulary/vocabulary.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 namespace constrain {
@@ -95,7 +96,7 @@ std::vector<std::pair<uint32_t, std::string>> take_unreadable(std::vector<std::s
 }  // namespace
 
 Vocabulary::Vocabulary(std::vector<std::string_view> tokens, std::vector<uint32_t> special, std::vector<uint32_t> eos)
-    : unreadable_(take_unreadable(tokens, special)), text_(joined(tokens)), offsets_(token_offsets(tokens)), special_(std::move(special)),
+    : n_tokens_(static_cast<uint32_t>(tokens.size())), unreadable_(take_unreadable(tokens, special)), text_(joined(tokens)), offsets_(token_offsets(tokens)), special_(std::move(special)),
       eos_(std::move(eos)), trie_(tokens) {
   std::sort(eos_.begin(), eos_.end());
   for (std::string_view token : tokens) longest_token_ = std::max(longest_token_, token.size());
@@ -104,6 +105,30 @@ Vocabulary::Vocabulary(std::vector<std::string_view> tokens, std::vector<uint32_
     const uint8_t byte = trie_.byte(child);
     if (!trie_.tokens(child).empty()) bytes_.add(byte);
   });
+}
+
+// One of a few numbers of marks, so that grammars share them.
+std::shared_ptr<const Vocabulary> Vocabulary::with_marks(uint32_t count) const {
+  const uint32_t number = std::max(32u, std::bit_ceil(count));
+  std::scoped_lock lock(marking_);
+  std::weak_ptr<const Vocabulary>& known = marked_[number];
+  if (std::shared_ptr<const Vocabulary> shared = known.lock()) return shared;
+  std::vector<std::string_view> texts;
+  texts.reserve(first_mark() + number);
+  for (uint32_t id = 0; id < size(); ++id) texts.push_back(token(id));
+  texts.resize(first_mark());
+  std::vector<std::string> marks;
+  std::vector<uint32_t> special = special_;
+  for (uint32_t i = 0; i < number; ++i) marks.push_back(numbered_mark(class_mark, i));
+  for (const std::string& mark : marks) {
+    special.push_back(static_cast<uint32_t>(texts.size()));
+    texts.push_back(mark);
+  }
+  auto made = std::make_shared<Vocabulary>(std::move(texts), std::move(special), eos_);
+  made->n_tokens_ = n_tokens_;
+  made->unreadable_ = unreadable_;
+  known = made;
+  return made;
 }
 
 std::string_view Vocabulary::text(uint32_t id) const {

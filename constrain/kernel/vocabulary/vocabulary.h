@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -143,14 +144,29 @@ constexpr char mark_begin = '\xFF', mark_end = '\xFE';
 inline bool is_mark(char c) { return c == mark_begin || c == mark_end; }
 inline bool is_marked(std::string_view text) { return !text.empty() && text[0] == mark_begin; }
 
+// Two more kinds of marks have a number in place of a name. Their second byte stands in no name, because names are UTF-8.
+// A class is read in place of each of its tokens (token_classes.h). A border is where a rule that limits its tokens begins
+// or ends: it stands between tokens, and takes none.
+constexpr char class_mark = '\xC0', border_mark = '\xC1';
+inline std::string numbered_mark(char kind, uint32_t number) { return std::string{mark_begin, kind} + std::to_string(number) + mark_end; }
+inline size_t border_length(std::string_view text) {  // of the border with which the text begins; 0 if it does not
+  return text.size() > 1 && text[0] == mark_begin && text[1] == border_mark ? text.find(mark_end) + 1 : 0;
+}
+
 class Vocabulary {
  public:
   // `tokens[i]`: bytes of token i; empty for ids without text, the marked name for special tokens with a name. A token
   // with a mark elsewhere can be part of no text.
   Vocabulary(std::vector<std::string_view> tokens, std::vector<uint32_t> special, std::vector<uint32_t> eos);
 
-  uint32_t size() const { return static_cast<uint32_t>(offsets_.size() - 1); }
+  // The same tokens and, behind them, marks of so many classes or more. Shared while it is in use.
+  std::shared_ptr<const Vocabulary> with_marks(uint32_t count) const;
+
+  uint32_t size() const { return static_cast<uint32_t>(offsets_.size() - 1); }  // ids, those of marks included
   uint32_t words() const { return (size() + 31) / 32; }
+  uint32_t n_tokens() const { return n_tokens_; }
+  uint32_t token_words() const { return (n_tokens_ + 31) / 32; }
+  uint32_t first_mark() const { return 32 * token_words(); }  // so marks have words of their own
   std::string_view token(uint32_t id) const {  // the bytes by which it is read
     return std::string_view(text_).substr(offsets_[id], offsets_[id + 1] - offsets_[id]);
   }
@@ -163,12 +179,17 @@ class Vocabulary {
   const std::vector<uint32_t>& eos() const { return eos_; }
   bool is_eos(uint32_t id) const;
   // Fewest tokens that spell `text` from each byte on; `counts[text.size()]` is 0, no_spelling means none. The counts
-  // of a common ending with `like` are taken from there. No token crosses one of `borders`, which ascend.
+  // of a common ending with `like` are taken from there. No token crosses one of `borders`, which ascend; the marks of
+  // borders take no token.
   static constexpr uint32_t no_spelling = ~uint32_t{0};
   struct Spelling {
     std::string text;
     std::vector<uint32_t> counts;
     std::vector<uint32_t> borders = {};
+    size_t behind_border() const {  // the end of the first mark of a border, or of the text
+      const size_t at = text.find(std::string{mark_begin, border_mark});
+      return at == std::string::npos ? text.size() : at + border_length(std::string_view(text).substr(at));
+    }
     // The text from `at` to the next border.
     std::string_view from(size_t at) const {
       const auto border = std::upper_bound(borders.begin(), borders.end(), at);
@@ -219,6 +240,7 @@ class Vocabulary {
   template <typename F>
   void each_beginning(std::string_view text, F&& f) const;
 
+  uint32_t n_tokens_;
   std::vector<std::pair<uint32_t, std::string>> unreadable_;  // tokens with marks in their texts
   std::string text_;
   std::vector<uint32_t> offsets_;
@@ -245,6 +267,8 @@ class Vocabulary {
   };
   mutable std::array<Suffixes, 256> suffixes_;  // by their first byte
   mutable size_t store_bytes_ = 0;
+  mutable std::mutex marking_;  // guards marked_
+  mutable std::map<uint32_t, std::weak_ptr<const Vocabulary>> marked_;  // by number of marks
 };
 
 }  // namespace constrain

@@ -279,7 +279,7 @@ def test_rules_that_limit_tokens_have_no_guesses(flash: constrain.Model, monkeyp
     monkeypatch.setattr(flash, "_every", CHEAP)
     seen = watch(monkeypatch)
     grammar = constrain.Lark('start: "names: " names\nnames[max_tokens=30]: %json {"type": "array", "maxItems": 3}')
-    assert constrain.compile(grammar, flash.vocabulary).has_scopes
+    assert constrain.compile(grammar, flash.vocabulary).has_limited_rules
     constrain.complete(flash, COPY, schema=grammar, max_tokens=60)
     assert seen[-1].speculation is None
 
