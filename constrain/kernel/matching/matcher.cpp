@@ -132,7 +132,7 @@ Place Matcher::resolved(const Place& place) {
   }
 }
 
-bool Matcher::is_full() const { return !is_asked() && tokens_.size() % tokens_between_checks == 0 && grammar_->is_full(); }
+bool Matcher::is_full() const { return tokens_.size() % tokens_between_checks == 0 && !is_asked() && grammar_->is_full(); }
 
 bool Matcher::accept(uint32_t token) {
   if (ended_) return false;
@@ -197,7 +197,7 @@ void Matcher::read(uint32_t id) {
 }
 
 // Adds a reading with a new future, unless there are too many.
-bool Matcher::add(const Place& place, uint32_t before, uint32_t id, Progress progress) {
+bool Matcher::add(const Place& place, uint32_t before, uint32_t id, Progress&& progress) {
   if (grammar_->has_readings()) {
     const Place future = resolved(place);
     const size_t first = readings_.size() - futures_.size();
@@ -450,15 +450,15 @@ void Matcher::rollback(size_t count) {
   futures_.clear();
   current_ = begins_.back();
   if (last_.accepted == left && !last_.masks.empty()) {
-    present_ = last_.masks;
+    present_.swap(last_.masks);
   } else {
     present_.assign(readings(), {});
   }
-  if (last_.accepted >= left) last_ = {};
+  if (last_.accepted >= left) last_.masks.clear();
 }
 
 void Matcher::reset() {
-  last_ = {};
+  last_.masks.clear();
   tokens_.clear();
   begins_.resize(1);
   current_ = 0;

@@ -155,7 +155,7 @@ class Matcher {
   void begin();
   void begin_budget();
   void read(uint32_t id);
-  bool add(const Place& place, uint32_t before, uint32_t id, Progress progress);
+  bool add(const Place& place, uint32_t before, uint32_t id, Progress&& progress);
   void drop(size_t first);
   void note_left_out();
   void follow_borders();
