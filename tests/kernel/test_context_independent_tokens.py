@@ -135,3 +135,13 @@ AB = Repetition(ByteClass(((97, 98),)), 1, None)
 def test_tokens_through_many_lexemes_equal_stepping_through_them() -> None:
     check(constrain.compile(in_turn(AB, Literal(b"c")), vocabulary()), Random(1), steps=6)
     check(constrain.compile(in_turn(Literal(b"a"), ByteClass(((98, 99),)), ABC), vocabulary()), Random(2), steps=6)
+
+
+def test_tokens_longer_than_the_array_of_a_walk_equal_stepping_through_them() -> None:
+    runs = [b"a" * length for length in range(1, 90)]
+    tokens = [*(bytes([byte]) for byte in range(256)), *runs, *(run + b"b" for run in runs), b""]
+    constraint = constrain.compile(
+        in_turn(Literal(b"a" * 100 + b"b")), constrain.Vocabulary.from_tokens(tokens, eos=[len(tokens) - 1])
+    )
+    matcher = constraint.matcher()
+    assert mask_of(matcher) == accepted_by_forks(matcher)

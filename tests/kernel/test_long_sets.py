@@ -70,3 +70,13 @@ def table_bytes(schema: dict[str, Any], member: Callable[[int], object], count: 
 def test_tables_grow_about_as_the_text_does(kind: str) -> None:
     schema, member = KINDS[kind]
     assert table_bytes(schema, member, 800) < 2 * 8 * table_bytes(schema, member, 100)
+
+
+@for_each("kind", ["strings", "keys"])
+def test_memory_never_shrinks_while_a_text_is_read(kind: str) -> None:
+    schema, member = KINDS[kind]
+    grammar = compiled(schema)
+    matcher = kernel.Matcher(grammar)
+    text = written(schema, [member(index) for index in range(60)])
+    bytes_after = [grammar.stats()["memory_bytes"] for byte in text if matcher.accept(byte)]
+    assert bytes_after == sorted(bytes_after)
