@@ -254,7 +254,6 @@ class OnDemand {
 
   T& operator[](size_t i) { return at(i); }
   const T& operator[](size_t i) const { return at(i); }
-  T& back() { return at(size() - 1); }
   void push_back(T item) {
     items_.push_back(std::move(item));
     there_.push_back(static_cast<uint32_t>(items_.size()));
