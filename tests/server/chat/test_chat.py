@@ -291,12 +291,13 @@ def test_texts_never_become_special_tokens(application: Application) -> None:
 
 
 def test_answers_are_counted(application: Application) -> None:
-    def count() -> float:
+    def count(kind: str) -> float:
         metrics = ask(application, "GET", "/metrics").text
-        return float(re.findall(r'constrain_tokens_total\{kind="completion"\} (\S+)', metrics)[0])
+        return float(re.findall(rf'constrain_tokens_total\{{kind="{kind}"\}} (\S+)', metrics)[0])
 
     chat(application, max_tokens=1)
-    before = count()
+    before, cached = count("completion"), count("cached_prompt")
     chat(application, max_tokens=7)
     chat(application, max_tokens=6, stream=True)
-    assert count() == before + 13
+    assert count("completion") == before + 13
+    assert count("cached_prompt") > cached
