@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     """Reserves room for a body of so many bytes. Raises ``ApiError`` if there is not enough."""
 
 _JSON = "application/json"
+_UNNAMED = (None, "application/octet-stream")  # libraries send the second where a program names no type
 
 LATEST = ":latest"
 """Tag of a model whose name has none."""
@@ -121,7 +122,7 @@ def _check_headers(request: Request, limit: int, media_type: str, declared: int)
             headers={"Connection": "close"},
         )
     kind = request.headers.get("content-type")
-    is_unnamed = kind is None and media_type == _JSON and not is_from_browser(request.headers)
+    is_unnamed = kind in _UNNAMED and media_type == _JSON and not is_from_browser(request.headers)
     if not is_unnamed and (kind or "").partition(";")[0].strip().lower() != media_type:
         # a browser may send others, or none, for every page unasked
         form = "JSON" if media_type == _JSON else "a form with a file"

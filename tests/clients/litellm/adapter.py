@@ -82,7 +82,7 @@ class Anthropic(OpenAI):
 
 
 class Ollama(OpenAI):
-    where: ClassVar[Any] = {"api_base": ROOT, "extra_headers": {"Content-Type": "application/json"}}
+    where: ClassVar[Any] = {"api_base": ROOT}
     prefix = "ollama_chat"
     CHOICES = ("auto",)
     """LiteLLM sends no other."""

@@ -263,16 +263,20 @@ def test_what_is_no_origin_is_refused(text: str) -> None:
         origin_of(text)
 
 
+UNNAMED = (None, "application/octet-stream")
+
+
 @for_each("keys", [(), ("secret",)])
 @for_each("path", [CHAT, "/v1/responses", "/v1/completions", "/v1/embeddings"])
 @for_each(
     "kind",
-    *(None, "text/plain", "text/plain;charset=UTF-8", "text/plain; application/json"),
+    *(*UNNAMED, "text/plain", "text/plain;charset=UTF-8", "text/plain; application/json"),
     *("application/x-www-form-urlencoded", "multipart/form-data; boundary=application/json", "application/jsonp"),
     "application/json, text/plain",
 )
 def test_a_body_that_a_browser_sends_unasked_is_refused(kind: str | None, path: str, keys: tuple[str, ...]) -> None:
-    named = {"User-Agent": BROWSER} if kind is None else {"Content-Type": kind}
+    named = {"User-Agent": BROWSER} if kind in UNNAMED else {}
+    named |= {} if kind is None else {"Content-Type": kind}
     headers = {"Authorization": "Bearer secret", **named}
     response = ask(application(api_keys=keys), "POST", path, content=b'{"model": "none"}', headers=headers)
     error = error_of(response)
@@ -286,8 +290,10 @@ def test_a_browser_always_names_the_type_of_a_body(headers: dict[str, str]) -> N
     assert ask(allowing, "POST", CHAT, content=b"{}", headers=headers).status_code == 415
 
 
-def test_a_program_need_not_name_the_type_of_a_body() -> None:
-    response = ask(application(), "POST", CHAT, content=b'{"model": "none"}', headers={"User-Agent": "litellm/1.81"})
+@pytest.mark.parametrize("named", [{}, {"Content-Type": "application/octet-stream"}])
+def test_a_program_need_not_name_the_type_of_a_body(named: dict[str, str]) -> None:
+    headers = {"User-Agent": "litellm/1.81", **named}
+    response = ask(application(), "POST", CHAT, content=b'{"model": "none"}', headers=headers)
     assert error_of(response)["code"] == "model_not_found"
 
 
