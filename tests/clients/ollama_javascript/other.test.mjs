@@ -45,7 +45,7 @@ const REFUSED = [
   ['an unknown model', { model: 'nothing' }, 404, /^model 'nothing' not found/],
   ['an image', { messages: [{ role: 'user', content: 'x', images: ['aGk='] }] }, 400, /images/],
   ['a schema that nothing matches', { format: { type: 'integer', minimum: 3, maximum: 2 } }, 400, /minimum/],
-  ['an option that is not there', { options: { mirostat: 2 } }, 400, /options\.mirostat/],
+  ['an option that is not there', { options: { mirostat: 3 } }, 400, /options\.mirostat/],
   ['reasoning of a model that has none', { think: true }, 400, /does not support thinking/],
 ];
 

@@ -12,7 +12,7 @@ import ollama
 import pytest
 from adapter import Chat
 from pydantic import BaseModel
-from shared import KEY, MODEL, PROMPT, SECONDS, note, weather
+from shared import KEY, MODEL, PROMPT, SECONDS
 
 CLIENT = Chat().client
 THINKER = ollama.Client(host=os.environ["CONSTRAIN_THINKER_URL"], timeout=SECONDS)
@@ -86,15 +86,24 @@ def test_log_probabilities_come_with_every_token() -> None:
     assert len([token for part in parts for token in part.logprobs or ()]) == 4
 
 
+def get_weather(city: str) -> str:
+    """Tells the weather of a city.
+
+    Args:
+        city: Name of the city.
+    """
+    return f"{city}: sun"
+
+
 def weather_talk() -> list[Any]:
     """A conversation in which the model has called a tool three times, so that it does so again."""
     said: list[Any] = []
-    for city in ("Oslo", "Rome", "Oslo"):
-        call = {"function": {"name": "weather", "arguments": {"city": city, "days": 1}}}
+    for city in ("Paris", "Madrid", "Bern"):
+        call = {"function": {"name": "get_weather", "arguments": {"city": city}}}
         said += [
             {"role": "user", "content": f"What is the weather in {city}?"},
             {"role": "assistant", "content": "", "tool_calls": [call]},
-            {"role": "tool", "tool_name": "weather", "content": f"{city}: sun"},
+            {"role": "tool", "tool_name": "get_weather", "content": get_weather(city)},
             {"role": "assistant", "content": f"There is sun in {city}."},
         ]
     return [*said, {"role": "user", "content": "What is the weather in Rome?"}]
@@ -103,14 +112,14 @@ def weather_talk() -> list[Any]:
 @BOTH
 def test_python_functions_are_called(stream: bool) -> None:
     messages = weather_talk()
-    answer = chat(messages=messages, tools=[weather, note], stream=stream, options={"num_predict": 60})
+    answer = chat(messages=messages, tools=[get_weather], stream=stream, options={"num_predict": 60})
     parts = list(answer) if stream else [answer]
     [call] = [call for part in parts for call in part.message.tool_calls or ()]
-    assert (call.function.name, parts[-1].done_reason) == ("weather", "stop")
-    result = weather(**call.function.arguments)
+    assert (call.function.name, parts[-1].done_reason) == ("get_weather", "stop")
+    result = get_weather(**call.function.arguments)
     said = ollama.Message(role="assistant", content="", tool_calls=[call])
     messages += [said, {"role": "tool", "tool_name": call.function.name, "content": result}]
-    assert chat(messages=messages, tools=[weather], options={"num_predict": 20}).message.content
+    assert chat(messages=messages, tools=[get_weather], options={"num_predict": 20}).message.content
 
 
 def test_tools_are_taken_as_objects() -> None:
@@ -182,7 +191,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({"options": {"mirostat": 3}}, 400, "options.mirostat"),
     ({"think": True}, 400, "does not support thinking"),
     ({"messages": [{"role": "user", "content": "word " * 20_000}]}, 400, "context"),
-    ({"messages": [{"role": "tool", "tool_name": "f", "content": "x"}]}, 400, "messages[0]"),
+    ({"messages": [{"role": "robot", "content": "x"}]}, 400, "messages[0]"),
 ]
 
 
@@ -195,7 +204,7 @@ def test_errors_say_what_is_wrong(more: dict[str, Any], status: int, says: str, 
 def test_what_cannot_be_done_is_refused() -> None:
     for more in ({"suffix": "end"}, {"template": "{{ .Prompt }}"}, {"context": [1, 2]}, {"images": [b"png"]}):
         assert next(iter(more)) in refusal(lambda more=more: CLIENT.generate(MODEL, PROMPT, **more), 400)
-    response = RAW.post("/api/generate", content=json.dumps({"model": MODEL}))
+    response = RAW.post("/api/generate", content="{}", headers={"Content-Type": "text/plain"})
     assert response.status_code == 415
     assert "--json" in response.json()["error"]
     assert RAW.head("/").status_code == 200
