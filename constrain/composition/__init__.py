@@ -1,7 +1,7 @@
 """Compositions: schemas, patterns, grammars and literals joined into one language.
 
 - ``source``: the public functions, and the class of their results
-- ``parts``: the kinds of parts; ``nodes``: sequences, choices and repetitions of parts
+- ``parts``: the kinds of parts; ``nodes``: sequences, choices and repetitions of parts; ``labels``: parts in messages
 - ``texts``: joined regular parts; ``ways``: paths from one non-regular part to the next
 - ``grammar``: the whole composition as one ``Grammar``; ``boundaries``: the proof that every lexeme ends by itself
 """

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from constrain import kernel
 from constrain.composition.boundaries import lexemes_end_by_themselves
+from constrain.composition.labels import label
 from constrain.composition.nodes import Composed, InSequence, OneOf, Repeated
-from constrain.composition.parts import FreeText, Schema, label
+from constrain.composition.parts import FreeText, Schema
 from constrain.composition.texts import NO_TEXT, Text, shortened
 from constrain.composition.ways import Combined, Ways, at_position
 from constrain.errors import ConstrainError, PatternError

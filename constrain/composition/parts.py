@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from constrain.composition.nodes import Composed, InSequence, OneOf, Repeated
 from constrain.errors import GrammarError, SchemaError
-from constrain.gbnf.source import Gbnf
 from constrain.language.digest import grammar_digest
 from constrain.language.emptiness import productive_rules
 from constrain.language.grammar import Grammar
@@ -15,14 +13,11 @@ from constrain.language.policies import policy_defaults
 from constrain.language.schema_text import parse_schema, plain_schema, schema_text
 from constrain.language.source import Source
 from constrain.language.tree import ANY_BYTES, ANY_CHAR, Complement, Intersection, Literal, Repetition, Window
-from constrain.lark.source import Lark
 from constrain.regex.anchors import sequence, union
-from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from constrain.composition.nodes import Node
     from constrain.language.tree import Expression
 
 _ANY_TEXT = Repetition(ANY_CHAR, 0, None)
@@ -138,30 +133,6 @@ def as_part(given: object, place: str) -> Part:
         return Schema(schema_text(given, tightened=True), schema_text(given), _type_name(given))
     except SchemaError as error:
         raise _no_part(given, place, error.message) from error
-
-
-def label(part: Part | Node) -> str:
-    """Returns a part as it was written, for messages."""
-    match part:
-        case Composed(node):
-            return label(node)
-        case InSequence(parts) | OneOf(parts):
-            return f"{'sequence' if isinstance(part, InSequence) else 'choice'}({', '.join(map(label, parts))})"
-        case Repeated(inner, minimum, maximum, separator):
-            between = f", separator={label(separator)}" if separator else ""
-            return f"repeat({label(inner)}, {minimum}, {maximum}{between})"
-        case FreeText(until, max_length):
-            given = {"until": until, "max_length": max_length}
-            return f"text({', '.join(f'{name}={value!r}' for name, value in given.items() if value is not None)})"
-        case Regex(pattern, dialect):
-            return f"Regex({pattern!r}{'' if dialect == 'rust' else f', {dialect!r}'})"
-        case Lark() | Gbnf():
-            return f"{type(part).__name__}({(part.description.splitlines() or [part.text])[0]!r})"
-        case Schema():
-            return part.written
-        case Given():
-            return f"Grammar({part.render()})"
-    return repr(part)
 
 
 def check_number(name: str, value: object) -> None:

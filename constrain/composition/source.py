@@ -20,8 +20,9 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from constrain.composition.labels import label
 from constrain.composition.nodes import Composed, InSequence, OneOf, Repeated
-from constrain.composition.parts import FreeText, Part, Schema, as_part, check_number, label
+from constrain.composition.parts import FreeText, Part, Schema, as_part, check_number
 from constrain.notebooks import shorten
 from constrain.regex.source import Regex
 

@@ -156,7 +156,7 @@ class FieldReader:
     >>> [(event.kind, event.path, event.partial) for event in reader.feed('{"a": 1')]
     [('begin', (), {}), ('begin', ('a',), {})]
     >>> reader.feed("2}")[0]
-    FieldEvent(kind='complete', path=('a',), text='', value=12, partial={'a': 12}, call=None)
+    FieldEvent(kind='complete', path=('a',), text='', value=12, partial={'a': 12})
     """
 
     def __init__(self, schema: Any = None) -> None:

@@ -380,7 +380,7 @@ LIMITS = {
     "alternatives that multiply": "MAX_CASES",
     "recursion that combines ever more goals": "MAX_COMPILE_WORK",
     "exactly one of 14 prime divisors": "MAX_JOINT_REMAINDERS",
-    "none of 100,000 objects": "MAX_COMPILE_WORK",
+    "none of 100,000 objects": "MAX_CASES",
     "300 alternatives that take long to tell apart": "MAX_COMPILE_WORK",
 }
 

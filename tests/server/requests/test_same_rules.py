@@ -12,7 +12,7 @@ from constrain.server.app import Application
 from constrain.server.chat.request import read_chat_request
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.body import parse_body
-from constrain.server.requests.limits import MAX_FIELD_NESTING, MAX_SCHEMA_NESTING
+from constrain.server.requests.limits import MAX_FIELD_NESTING, SCHEMA_NESTING
 from constrain.server.responses.request import read_request
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, error_of
@@ -69,7 +69,7 @@ def nested(levels: int) -> dict[str, Any]:
     return schema
 
 
-DEEP = nested(MAX_SCHEMA_NESTING + 1)
+DEEP = nested(SCHEMA_NESTING + 1)
 
 
 DEEP_TOOL = [{"type": "function", "name": "f", "parameters": {"type": "object", "properties": {"a": DEEP}}}]
@@ -196,7 +196,7 @@ def test_a_schema_that_is_not_shown_takes_no_room(application: Application, endp
 
 @pytest.mark.parametrize(("endpoint", "stream"), [(CHAT, False), (RESPONSES, True)])
 def test_the_deepest_schema_is_answered(application: Application, endpoint: str, stream: bool) -> None:
-    form = {"type": "json_schema", "name": "x", "schema": nested(MAX_SCHEMA_NESTING)}
+    form = {"type": "json_schema", "name": "x", "schema": nested(SCHEMA_NESTING)}
     response = asked(application, endpoint, {"format": form, "max_tokens": 40, "stream": stream})
     assert response.status_code == 200, response.text
     assert "error" not in response.text.rpartition("data:")[2].replace('"error":null', "")
