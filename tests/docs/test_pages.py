@@ -37,7 +37,7 @@ INTEGRATIONS = (
 FILE = re.compile(
     r"(?<![\w/.-])(?:constrain|kernel|core|tests|docs|benchmarks|tools)/[\w/.-]*[a-z0-9_-]\.(?:py|h|cpp|md)\b(?!/)"
 )
-"""A file of the repository, as texts name it: from the root, from the package, or from beside."""
+"""The path of a file: relative to the repository, to the package, or to the folder of the text that names it."""
 
 
 @pytest.mark.slow

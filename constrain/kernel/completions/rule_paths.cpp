@@ -61,7 +61,7 @@ void RulePaths::index_states() {
   rule_costs_.assign(grammar_.rules.size(), endless);
   terminal_costs_.assign(grammar_.terminals.size(), 0);
   rest_costs_.assign(grammar_.states.size(), endless);
-  states_of_.assign(grammar_.rules.size(), {});  // all anew: an attempt before may have met a limit
+  states_of_.assign(grammar_.rules.size(), {});  // an earlier attempt may have met a limit halfway
   edges_into_.assign(grammar_.states.size(), {});
   needs_.resize(grammar_.rules.size());
   for (uint32_t rule = 0; rule < grammar_.rules.size(); ++rule) needs_[rule].assign(grammar_.rules[rule].slots.size(), 0);

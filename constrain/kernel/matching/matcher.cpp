@@ -761,8 +761,8 @@ std::string Matcher::forced_bytes() {
 
 // The forced bytes without an unfinished character at the end, and the offsets into `before` (the end of the text so
 // far) and the forced bytes at which a token may begin that continues beyond their end. Nothing is forced while there are
-// several readings, or beyond a token that the grammar asks for by id; nor beside rules that limit their tokens, as the
-// tokenizer does not know their borders.
+// several readings, or after a token that the grammar asks for by id. Grammars with limited rules force nothing, because
+// the tokenizer does not know the borders of these rules.
 std::pair<std::string, std::vector<uint32_t>> Matcher::forced_after(std::string_view before) {
   if (ended_ || readings() > 1 || !grammar_->rule_limits().empty()) return {};
   Place place = here();

@@ -81,7 +81,7 @@ class EarlierValues {
   Values& values_;
   FlatMap<uint64_t, uint32_t> outlook_ids_;
   std::deque<Outlook> outlooks_;
-  std::unordered_map<uint64_t, Draft> drafts_;  // of the outlook in progress, and those that it reads
+  std::unordered_map<uint64_t, Draft> drafts_;  // the outlook in progress, and the outlooks that it depends on
   uint32_t pass_ = 0;
   bool changed_ = false, reads_open_ = false;  // in this pass: a draft has changed; an open one was read
 };

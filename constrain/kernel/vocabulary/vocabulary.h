@@ -144,7 +144,7 @@ constexpr char mark_begin = '\xFF', mark_end = '\xFE';
 inline bool is_mark(char c) { return c == mark_begin || c == mark_end; }
 inline bool is_marked(std::string_view text) { return !text.empty() && text[0] == mark_begin; }
 
-// Two more kinds of marks have a number in place of a name. Their second byte stands in no name, because names are UTF-8.
+// Marks of classes and of borders have a number instead of a name. Their second byte is in no name: names are UTF-8.
 // A class is read in place of each of its tokens (token_classes.h). A border is where a rule that limits its tokens begins
 // or ends: it stands between tokens, and takes none.
 constexpr char class_mark = '\xC0', border_mark = '\xC1';

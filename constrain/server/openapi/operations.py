@@ -31,7 +31,7 @@ from constrain.server.openapi.messages import (
 from constrain.server.openapi.ollama_operations import OLLAMA_OPERATIONS
 from constrain.server.openapi.operation import WORK, Operation, in_path, in_query, object_schema
 from constrain.server.openapi.playground import PLAYGROUND_OPERATIONS
-from constrain.server.requests.limits import RANGES
+from constrain.server.requests.limits import MESSAGE_RANGES, RANGES
 
 if TYPE_CHECKING:
     from constrain.server.openapi.shapes import Schema
@@ -181,7 +181,7 @@ OPERATIONS = (
         parameters=(
             _VERSION,
             in_query(
-                "limit", "The most models, 1 to {MESSAGE_RANGES['limit'][1]}, in Anthropic's form.", {"type": "string"}
+                "limit", f"The most models, 1 to {MESSAGE_RANGES['limit'][1]}, in Anthropic's form.", {"type": "string"}
             ),
             in_query("after_id", "The model before the first, in Anthropic's form.", {"type": "string"}),
             in_query("before_id", "The model behind the last, in Anthropic's form.", {"type": "string"}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -83,6 +84,10 @@ def references(value: Any) -> set[str]:
         own = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
         return own.union(*map(references, value.values()))
     return set().union(*map(references, value)) if isinstance(value, list) else set()
+
+
+def test_no_description_shows_the_name_of_a_constant(description: dict[str, Any]) -> None:
+    assert re.findall(r"\{[A-Z][A-Z_]+", json.dumps(description)) == []
 
 
 def test_every_route_is_described(application: Application, description: dict[str, Any]) -> None:
