@@ -116,6 +116,17 @@ def test_too_many_readings_leave_tokens_out_and_say_so() -> None:
     assert matcher.limits_met == ()
 
 
+def test_completions_are_complete_where_readings_are_left_out() -> None:
+    """Many readings take the same tokens, and some of them need more."""
+    constraint = compiled('start: start "b" | p\nr[max_tokens=6]: r+ | "b" | p "bb"\np: start start? r | <[262]>')
+    matcher = constraint.matcher()
+    assert matcher.accept_many([AB, AB, AB, AB, ord("b"), AB, ord("b"), AB]) == 8
+    tokens = matcher.completion_tokens()
+    assert matcher.accept_many(tokens) == len(tokens)
+    assert matcher.limits_met == ("MAX_READINGS",)
+    assert matcher.is_accepting
+
+
 @for_each(
     "grammar, accepted, rejected",
     [

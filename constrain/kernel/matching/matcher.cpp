@@ -2,6 +2,7 @@
 #include "matching/matcher.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/errors.h"
@@ -142,9 +143,10 @@ bool Matcher::accept(uint32_t token) {
   futures_.clear();
   left_out_ = {};
   try {
-    for (current_ = begins_.back(); current_ < first; ++current_) {
+    if (grammar_->has_readings()) {
+      read_in_order(token, mark);
+    } else {
       read(token);
-      if (mark != Vocabulary::no_token) read(mark);
     }
   } catch (...) {
     drop(first);
@@ -168,6 +170,21 @@ bool Matcher::accept(uint32_t token) {
   note_left_out();
   present_.resize(readings());
   return true;
+}
+
+// Those whose plans end soonest come first: if there are too many readings, these can be completed as planned.
+void Matcher::read_in_order(uint32_t token, uint32_t mark) {
+  std::vector<std::tuple<uint64_t, uint32_t, uint32_t>> order;  // tokens of the plan, reading and id
+  for (current_ = begins_.back(); current_ < readings_.size(); ++current_) {
+    for (const uint32_t id : {token, mark}) {
+      if (id != Vocabulary::no_token) order.emplace_back(begins_plan(id) ? progress().plan->counts[progress().at] : Budget::never_fits, current_, id);
+    }
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto& one, const auto& other) { return std::get<0>(one) < std::get<0>(other); });
+  for (const auto& [_, reading, id] : order) {
+    current_ = reading;
+    read(id);
+  }
 }
 
 void Matcher::drop(size_t first) {

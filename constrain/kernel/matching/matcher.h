@@ -155,6 +155,7 @@ class Matcher {
   void begin();
   void begin_budget();
   void read(uint32_t id);
+  void read_in_order(uint32_t token, uint32_t mark);
   bool add(const Place& place, uint32_t before, uint32_t id, Progress&& progress);
   void drop(size_t first);
   void note_left_out();
