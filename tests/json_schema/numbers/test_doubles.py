@@ -91,7 +91,7 @@ def test_numbers_are_valid_in_either_reading(
     "schema, text",
     ({"exclusiveMaximum": 1}, "0.99999999999999999999"),
     ({"not": {"const": 1}}, "1.00000000000000000001"),
-    ({"not": {"type": "integer"}}, "1.00000000000000000001"),
+    ({"not": {"type": "integer"}}, "1.0000000000000001"),
     ({"multipleOf": 3}, "9007199254740993"),
     ({"multipleOf": 0.1}, "1234567890123456.7"),
     ({"uniqueItems": True}, "[0.3,0.30000000000000000001]"),

@@ -30,6 +30,7 @@ from constrain.errors import LimitError
 from constrain.server.app import Application
 from constrain.server.http import protocol
 from constrain.server.http.errors import ApiError
+from constrain.server.http.listening import listen
 from constrain.server.run import Server
 from constrain.server.sandbox import session as session_module
 from constrain.server.sandbox import workers as workers_module
@@ -400,6 +401,20 @@ def attacker(url: str) -> Iterator[httpx.Client]:
 def test_clients_give_idle_connections_up_before_the_server_does(application: Application) -> None:
     served = Server(application, [], grace_seconds=1, on_start=print)
     assert served.config.timeout_keep_alive > (httpx.Limits().keepalive_expiry or 0)
+
+
+def test_a_third_interrupt_drops_the_answers_that_are_left(model: constrain.Model) -> None:
+    forced: list[bool] = []
+
+    def interrupt(_url: str) -> None:
+        for _ in range(3):
+            server.handle_exit(signal.SIGINT, None)
+            forced.append(server.force_exit)
+
+    application = Application(served_as(model, "small"), Settings())
+    server = Server(application, listen("127.0.0.1", 0), grace_seconds=1, on_start=interrupt)
+    server.serve_until_stopped()
+    assert forced == [False, False, True]
 
 
 def test_headers_that_come_slowly_are_refused(attacker: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
