@@ -76,6 +76,17 @@ def test_a_unique_item_is_completed_within_the_budget_though_the_shortest_is_tak
     assert matcher.is_finished
 
 
+def test_a_token_over_two_unique_items_is_judged_by_the_budget_though_all_others_fit() -> None:
+    schema = {"type": "array", "uniqueItems": True, "prefixItems": [{"enum": ["a", "b"]}] * 2}
+    schema |= {"items": {"type": "string", "minLength": 100}}
+    tokens = [*(bytes([byte]) for byte in range(256)), b"", b'","b",']
+    constraint = constrain.compile(schema, constrain.Vocabulary.from_tokens(tokens, eos=[256]), cache=False)
+    for max_tokens, fits in ((60, False), (200, True)):
+        matcher, row = constraint.matcher(max_tokens=max_tokens), constraint.allocate_bitmask()[0]
+        assert matcher.accept_many(b'["a') == 3
+        assert (257 in allowed(matcher, row)) == fits
+
+
 @for_each("name", SCHEMAS)
 def test_too_few_tokens_are_refused_with_the_number_that_suffices(name: str) -> None:
     schema, policies = SCHEMAS[name]
@@ -156,6 +167,20 @@ def test_every_token_of_a_mask_can_be_completed_in_the_tokens_left(least: int, m
                 break
             assert matcher.accept(token)
             assert free.accept(token)
+
+
+def test_the_way_to_finish_stays_allowed_where_another_shortest_text_takes_more_tokens() -> None:
+    builder = GrammarBuilder()
+    a, bc, dg, ef = (builder.terminal(text, tree.Literal(text.encode())) for text in ("a", "bc", "dg", "ef"))
+    start, first, last = map(builder.rule, ("start", "first", "last"))
+    builder.define(start, [[a, first, ef], [a, bc, last]])
+    builder.define(first, [[bc]])
+    builder.define(last, [[dg]])
+    vocabulary = constrain.Vocabulary.from_tokens([*(bytes([byte]) for byte in b"abcdefg"), b"ef", b""], eos=[8])
+    constraint = constrain.compile(builder.build(), vocabulary, cache=False)
+    matcher, row = constraint.matcher(max_tokens=4), constraint.allocate_bitmask()[0]  # a, b, c, ef
+    assert matcher.accept(0)
+    assert allowed(matcher, row).tolist() == [1]
 
 
 def test_a_budget_that_is_ample_changes_no_mask() -> None:
