@@ -74,6 +74,12 @@ def test_what_a_template_has_no_switch_for_is_told(template: str, options: Any, 
     assert len(list(idle_switches(model, options))) == idle
 
 
+def test_it_is_told_that_a_model_reasons_before_each_answer(model: constrain.Model) -> None:
+    for beginning, told in (("<think>", 1), ("", 0)):
+        thinker = constrain.Model(model.llama, chat_template=f"{PLAIN}{beginning}{{# <think></think> #}}")
+        assert len(list(idle_switches(thinker, {"thinking": False}))) == told
+
+
 TOOL: Any = {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}
 SCHEMA: Any = {"type": "string", "maxLength": 12}
 

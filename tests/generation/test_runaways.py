@@ -43,6 +43,11 @@ def test_strings_and_numbers_are_brought_to_their_ends(model: constrain.Model, o
     assert len(completion.tokens) < LIMIT + DIGITS + GRACE + 20
 
 
+def test_a_string_that_ended_early_is_named(model: constrain.Model, options: dict[str, Any]) -> None:
+    completion = constrain.complete(model, PROMPT, **{**options, "max_string_tokens": 3, "max_number_tokens": 3})
+    assert completion.ended_early == (("note",),)
+
+
 @pytest.mark.slow
 def test_numbers_have_a_limit_unless_it_is_taken_away(model: constrain.Model, options: dict[str, Any]) -> None:
     del options["max_number_tokens"]

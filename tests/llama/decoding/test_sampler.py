@@ -235,7 +235,7 @@ BAD: dict[str, list[Any]] = {
     "repeat_last_n": [-2],
     "presence_penalty": [2.1],
     "frequency_penalty": [-2.1, math.nan],
-    "dry_sequence_breakers": [["a" * 41], ["a\0"]],
+    "dry_sequence_breakers": [["a" * 41], ["a\0"], ["a" * 40] * 4 + ["b"]],
     "samplers": [["greedy"], ["top_k"] * 33],
     "logit_bias": [{1: math.nan}],
 }
