@@ -6,32 +6,24 @@ import json
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from constrain.fields.logprobs import read_certificate, read_top_logprobs
+from constrain.fields.declared import Flag, Reads, Text, within
 from constrain.fields.sampling import (
-    UNLIMITED,
-    read_cache_prompt,
-    read_draft,
-    read_max_tokens,
-    read_prefix,
-    read_sampling,
-    read_show_schema,
-    read_sources,
+    DraftFields,
+    KeepingFields,
+    LimitOrNone,
+    OptionFields,
+    Prefix,
+    ShowingFields,
+    biases,
+    sampling_fields,
+    smallest_limit,
+    stops,
 )
-from constrain.fields.values import (
-    FieldError,
-    array,
-    boolean,
-    integer,
-    mapping,
-    number,
-    optional_text,
-    required_text,
-    wrong_type,
-)
-from constrain.fields.votes import read_unbias, read_vote
-from constrain.generation.options import MAY_BE_NONE, ChatOptions, add_defaults, options_beside
+from constrain.fields.values import FieldError, array, boolean, mapping, optional_text, required_text, wrong_type
+from constrain.fields.votes import VoteFields
+from constrain.generation.options import MAY_BE_NONE, TOP_LOGPROBS, ChatOptions, add_defaults, options_beside
 from constrain.language.policies import CHOICES
 from constrain.llama.decoding.ranges import seed_of
 from constrain.suggestions import unknown_names
@@ -49,9 +41,6 @@ Id: TypeAlias = str | int | float | None
 
 FIELDS = frozenset(("prompt", "messages", "id", "schema", "n", "vote", *ChatOptions.__annotations__)) - {"trace"}
 """Fields of a line. Answers of batches have no traces, which are a hundred times as long as their texts."""
-
-_SOFT_LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
-_FLAGS = ("logprobs", "confidence", "parallel_tool_calls", "allow_refusal", "strict")
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -84,6 +73,65 @@ class LineError(ValueError):
     def __init__(self, message: str, *, id: Id = None) -> None:  # noqa: A002
         super().__init__(message)
         self.id = id
+
+
+def _read_tools(given: object, place: str) -> list[dict[str, Any]]:
+    return [mapping(tool, f"{place}[{index}]") for index, tool in enumerate(array(given, place))]
+
+
+def _read_choice(given: object, place: str) -> object:
+    """Returns the choice of tools: a mode or a name, one of OpenAI's objects, or names."""
+    if isinstance(given, str | dict):
+        return given
+    if not isinstance(given, list):
+        raise wrong_type(place, "a string, an object or an array", given)
+    for index, name in enumerate(given):
+        if not isinstance(name, str):
+            raise wrong_type(f"{place}[{index}]", "a string", name)
+    return given
+
+
+def _show_schema(given: object, name: str) -> object:
+    if not isinstance(given, bool | str):
+        raise wrong_type(name, "a boolean or a string", given)
+    return given
+
+
+def _thinking(given: object, name: str) -> object:
+    return given if given == "adaptive" else boolean({name: given}, name)
+
+
+if TYPE_CHECKING:
+    _SamplingFields = OptionFields
+else:
+    _SamplingFields = sampling_fields({})
+
+_Count: TypeAlias = Annotated[int | None, within((1, None))]
+
+
+class _Line(VoteFields, ShowingFields, DraftFields, KeepingFields, _SamplingFields):
+    n: _Count = None
+    stop: Annotated[Any, stops(None)] = None
+    logit_bias: Annotated[Any, biases((None, None))] = None
+    max_tokens: LimitOrNone = None
+    show_schema: Annotated[Any, Reads(_show_schema)] = None
+    prefix: Prefix = None
+    max_string_tokens: _Count = None
+    max_number_tokens: _Count = None
+    max_reasoning_tokens: _Count = None
+    logprobs: Flag = None
+    parallel_tool_calls: Flag = None
+    allow_refusal: Flag = None
+    strict: Flag = None
+    thinking: Annotated[Any, Reads(_thinking)] = None
+    tool_format: Text = None
+    reasoning_effort: Text = None
+    top_logprobs: Annotated[int | None, within(TOP_LOGPROBS)] = None
+    timeout: Annotated[float | None, within((0, None))] = None
+    tools: Annotated[Any, Reads(_read_tools)] = None
+    tool_choice: Annotated[Any, Reads(_read_choice)] = None
+    registry: Annotated[Any, Reads(mapping)] = None
+    template_variables: Annotated[Any, Reads(mapping)] = None
 
 
 def read_lines(path: Path, longest: int | None = None) -> Iterator[tuple[int, bytes]]:
@@ -154,10 +202,8 @@ def read_fields(
     if ("prompt" in found) == ("messages" in found):
         raise LineError("give either prompt or messages, and not both", id=known)
     try:
-        prompt, fields = _read_prompt(found), _read_options(found)
-        voting = _read_voters(found, voters, logprobs=fields.get("logprobs", False))
-        fields |= read_unbias(found, vote=voting is not None)
-        fields |= read_certificate(found, vote=voting is not None)
+        prompt, asked = _read_prompt(found), _Line.read(found)
+        fields, voting = _options(asked, found), _voters(asked, voters)
         used = _read_schema(found["schema"]) if "schema" in found else schema
         if known is not found.get("id"):
             raise wrong_type("id", "a string or a number", found["id"])
@@ -182,13 +228,16 @@ def known_id(fields: Mapping[str, Any]) -> Id:
     return name if isinstance(name, str | int | float) and not isinstance(name, bool) else None
 
 
-def _read_voters(line: Mapping[str, Any], voters: int | None, *, logprobs: bool) -> int | None:
-    """Reads ``n`` and ``vote``: how many answers vote; None without a vote. ``voters``: the number without them."""
-    given, n = line.get("vote"), integer(line, "n", 1)
-    votes = {"vote": voters is not None if given is None else given}
-    if read_vote(votes, n or voters or 1, logprobs=logprobs):
-        return n or voters
-    if n is not None and n > 1:
+def _voters(asked: _Line, voters: int | None) -> int | None:
+    """Returns the number of answers that vote; None without a vote. ``voters``: the number of lines that say nothing.
+
+    Raises ``FieldError``.
+    """
+    if asked.vote is None:
+        asked.vote = voters is not None
+    if asked.votes(asked.n or voters or 1, logprobs=asked.logprobs or False):
+        return asked.n or voters
+    if asked.n is not None and asked.n > 1:
         raise FieldError("Invalid 'n': it needs 'vote': true; a line has one answer.", param="n", code="invalid_value")
     return None
 
@@ -205,48 +254,13 @@ def _read_schema(given: object) -> object:
     return given
 
 
-def _read_options(line: Mapping[str, Any]) -> ChatOptions:
+def _options(asked: _Line, line: Mapping[str, Any]) -> ChatOptions:
     """Returns the options that a line gives. A field that is null counts as missing if its option cannot be None."""
-    read: dict[str, Any] = {
-        **read_sampling(line, {}),
-        **read_max_tokens(line, "max_tokens")[0],
-        **read_show_schema(line, may_be_text=True),
-        **read_draft(line),
-        **read_cache_prompt(line),
-        **read_sources(line),
-        **read_prefix(line),
-        **{name: integer(line, name, 1) for name in _SOFT_LIMITS},
-        **{name: boolean(line, name) for name in _FLAGS},
-        "thinking": "adaptive" if line.get("thinking") == "adaptive" else boolean(line, "thinking"),
-        **{name: optional_text(line, name) for name in ("tool_format", "reasoning_effort", *CHOICES)},
-        "top_logprobs": read_top_logprobs(line),
-        "timeout": number(line, "timeout", 0),
-    }
-    readers = {"tools": _read_tools, "tool_choice": _read_choice}
-    for name, reader in {**readers, "registry": mapping, "template_variables": mapping}.items():
-        given = line.get(name)
-        read[name] = None if given is None else reader(given, name)
-    kept = {name: value for name, value in read.items() if value is not None}
+    fields = {**asked.__dict__, **{name: optional_text(line, name) for name in CHOICES}, "max_tokens": None}
+    kept = {name: value for name, value in fields.items() if value is not None and name in ChatOptions.__annotations__}
     kept |= {name: None for name in MAY_BE_NONE & line.keys() if line[name] is None}
-    if line.get("max_tokens") == UNLIMITED:
-        kept["max_tokens"] = None
+    kept |= smallest_limit({"max_tokens": asked.max_tokens})[0]
     return kept  # type: ignore[return-value]
-
-
-def _read_tools(given: object, place: str) -> list[dict[str, Any]]:
-    return [mapping(tool, f"{place}[{index}]") for index, tool in enumerate(array(given, place))]
-
-
-def _read_choice(given: object, place: str) -> object:
-    """Returns the choice of tools: a mode or a name, one of OpenAI's objects, or names."""
-    if isinstance(given, str | dict):
-        return given
-    if not isinstance(given, list):
-        raise wrong_type(place, "a string, an object or an array", given)
-    for index, name in enumerate(given):
-        if not isinstance(name, str):
-            raise wrong_type(f"{place}[{index}]", "a string", name)
-    return given
 
 
 def parse_json(line: bytes) -> Any:

@@ -1,6 +1,6 @@
-"""Fields of JSON objects that hold options: each has one reader, for requests to the server and for lines of a batch.
+"""Fields of JSON objects that hold options: each is declared once, for requests to the server and lines of a batch.
 
-A reader receives the object, and for inner fields their place, so that its errors name it: ``FieldError``. Read
-``values`` first (types and ranges, and OpenAI's words for errors), then ``sampling``, ``thinking``, ``logprobs`` and
-``votes``.
+An object is a class of ``declared.Fields``, a Pydantic model: it reads the fields, names their places in errors
+(``FieldError``), and describes them. Read ``values`` first (types and ranges, and OpenAI's words for errors) and
+``declared``, then the fields that several objects share: ``sampling``, ``thinking``, ``logprobs`` and ``votes``.
 """

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from constrain.fields.values import FieldError, array, boolean, integer, mapping, number, one_of, wrong_type
+from pydantic import AfterValidator, create_model
+
+from constrain.fields.declared import Fields, Flag, Reads, within
+from constrain.fields.values import FieldError, array, integer, mapping, number, one_of, wrong_type
 from constrain.generation.options import WHOLE_PROMPT
 from constrain.llama.decoding.ranges import seed_of
-from constrain.llama.decoding.sampling import OPTIONS, check_breakers, sampler_names
+from constrain.llama.decoding.sampling import LISTS, OPTIONS, SAMPLERS, check_breakers, sampler_names
 
 if TYPE_CHECKING:
     from constrain.generation.options import ChatOptions
 
 Ranges: TypeAlias = Mapping[str, tuple[Any, Any]]
-"""Least and greatest value of fields, by name; ``None`` for no limit. For ``stop``, of the number of texts.
+"""Least and greatest value of fields, by name; ``None`` for no limit.
 
 The options themselves have ranges, too, which ``generation.options`` checks. Those of a service can be narrower.
 """
@@ -32,42 +36,86 @@ _IN_MEMORY = ("in_memory", "in-memory")
 FRESH_SEED = -1
 """Value of ``seed`` for a fresh one, as other servers read it."""
 
-BIAS_KEY = r"[0-9]{1,9}"
+_BIAS_KEY = r"[0-9]{1,9}"
 """Pattern of the keys of ``logit_bias``: token ids in decimal digits."""
 
 UNLIMITED = -1
 """Value of limits on tokens, and of ``top_k``, for no limit, as other servers read it."""
 
-_NO_LIMITS = (None, None)
+_OWN_TEXTS = ("cache_prompt", "certificate", "confidence", "draft", "prefix", "show_schema", "sources", "unbias")
+
+_SAME = frozenset((*OPTIONS, *LISTS, "logit_bias", "stop", *_OWN_TEXTS))
+"""Fields whose values are options of the same name."""
 
 
-def read_sampling(body: Mapping[str, Any], ranges: Ranges) -> ChatOptions:
-    """Reads the options for sampling and stop texts; those that are null or missing are left out.
+class OptionFields(Fields):
+    """Fields that say how an answer is written."""
 
-    ``seed`` is mapped to one of the sampler's seeds. Raises ``FieldError``.
-    """
-    options: dict[str, Any] = {
-        name: (integer if option.is_whole else number)(body, name, *ranges.get(name, _NO_LIMITS))
-        for name, option in OPTIONS.items()
-        if not (name == "top_k" and body.get(name) == UNLIMITED)
+    def plain_options(self) -> ChatOptions:
+        """Returns the options that are fields of the same name."""
+        found: Any = {name: value for name, value in self.__dict__.items() if value is not None and name in _SAME}
+        return found
+
+
+def sampling_fields(ranges: Ranges) -> Any:
+    """Returns the fields for sampling, a class of ``OptionFields``, with the ranges of a service."""
+    limits = {name: ranges.get(name, (None, None)) for name in OPTIONS}
+    kinds: dict[str, Any] = {
+        name: Annotated[int if option.is_whole else float, within(limits[name])] for name, option in OPTIONS.items()
     }
-    options |= {
-        "top_k": options.get("top_k", 0),
-        "seed": None if options["seed"] in (None, FRESH_SEED) else seed_of(options["seed"]),
-        "stop": read_stop(body, "stop", ranges.get("stop", _NO_LIMITS)[1]),
-        "logit_bias": _logit_bias(body.get("logit_bias"), *ranges.get("logit_bias", _NO_LIMITS)),
-        "dry_sequence_breakers": _texts(body, "dry_sequence_breakers", lambda texts: check_breakers(tuple(texts))),
-        "samplers": _samplers(body.get("samplers")),
+    top_k = {"type": "integer", "minimum": UNLIMITED, "maximum": limits["top_k"][1]}
+    kinds |= {
+        "seed": Annotated[int, within(limits["seed"]), seeds(FRESH_SEED)],
+        "top_k": Annotated[Any, Reads(partial(_top_k, limits=limits["top_k"]), top_k)],
+        "dry_sequence_breakers": Annotated[Any, Reads(_breakers, _BREAKERS)],
+        "samplers": Annotated[Any, Reads(_samplers, _STEPS)],
     }
-    found: ChatOptions = {name: value for name, value in options.items() if value is not None}  # type: ignore[assignment]
-    return found
+    members: dict[str, Any] = {name: (kind, None) for name, kind in kinds.items()}
+    return create_model("SamplingFields", __base__=OptionFields, **members)
 
 
-def _texts(body: Mapping[str, Any], name: str, check: Callable[[list[str]], object]) -> list[str] | None:
-    """Returns a list of texts; ``None`` without the field. Raises ``FieldError``, also if ``check`` does."""
-    if body.get(name) is None:
-        return None
-    texts = array(body[name], name)
+def seeds(*fresh: int) -> AfterValidator:
+    """Returns the declaration of a seed, which becomes one of the sampler's. ``fresh``: values for a fresh one."""
+    return AfterValidator(lambda seed: None if seed in fresh else seed_of(seed))
+
+
+def stops(most: int | None) -> Reads:
+    """Returns the declaration of texts that end an answer, at most ``most``."""
+    text = {"type": "string", "minLength": 1}
+    shown = {"anyOf": [text, {"type": "array", "items": text, "maxItems": most}]}
+    return Reads(partial(read_stop, most=most), shown)
+
+
+def biases(limits: tuple[Any, Any]) -> Reads:
+    """Returns the declaration of numbers in a range that are added to the logits of tokens."""
+    bias = {"type": "number", "minimum": limits[0], "maximum": limits[1]}
+    shown = {"type": "object", "propertyNames": {"pattern": f"^{_BIAS_KEY}$"}, "additionalProperties": bias}
+    return Reads(partial(_logit_bias, limits=limits), shown)
+
+
+_BREAKERS = {"type": "array", "items": {"type": "string"}, "maxItems": LISTS["dry_sequence_breakers"]}
+_NAMES = {"type": "array", "items": {"enum": list(SAMPLERS)}, "maxItems": LISTS["samplers"]}
+_STEPS = {"anyOf": [_NAMES, {"type": "string"}]}
+
+
+def _top_k(given: object, name: str, limits: tuple[Any, Any]) -> int | None:
+    return 0 if given == UNLIMITED else integer({name: given}, name, *limits)
+
+
+def _breakers(given: object, name: str) -> list[str]:
+    return _texts(given, name, lambda texts: check_breakers(tuple(texts)))
+
+
+def _samplers(given: object, name: str) -> list[str]:
+    """Reads the steps of the choice: names, or llama.cpp's text with a letter for each. Raises ``FieldError``."""
+    listed = list(given) if isinstance(given, str) else given
+    found = _texts(listed, name, lambda texts: sampler_names(given if isinstance(given, str) else texts))
+    return list(sampler_names(given if isinstance(given, str) else found))
+
+
+def _texts(given: object, name: str, check: Callable[[list[str]], object]) -> list[str]:
+    """Returns a list of texts. Raises ``FieldError``, also if ``check`` raises ``ValueError``."""
+    texts = array(given, name)
     for index, text in enumerate(texts):
         if not isinstance(text, str):
             raise wrong_type(f"{name}[{index}]", "a string", text)
@@ -78,18 +126,8 @@ def _texts(body: Mapping[str, Any], name: str, check: Callable[[list[str]], obje
     return texts
 
 
-def _samplers(given: object) -> list[str] | None:
-    """Reads the steps of the choice: names, or llama.cpp's text with a letter for each. Raises ``FieldError``."""
-    names = {"samplers": list(given) if isinstance(given, str) else given}
-    found = _texts(names, "samplers", lambda texts: sampler_names(given if isinstance(given, str) else texts))
-    return None if found is None else list(sampler_names(given if isinstance(given, str) else found))
-
-
-def read_stop(body: Mapping[str, Any], name: str, most: int | None) -> list[str] | None:
-    """Reads the texts that end an answer, at most ``most``; ``None`` without the field. Raises ``FieldError``."""
-    given = body.get(name)
-    if given is None:
-        return None
+def read_stop(given: object, name: str, most: int | None) -> list[str]:
+    """Reads the texts that end an answer, at most ``most``. Raises ``FieldError``."""
     stops = [given] if isinstance(given, str) else array(given, name, most)
     for index, stop in enumerate(stops):
         if not isinstance(stop, str):
@@ -107,50 +145,46 @@ def read_stop(body: Mapping[str, Any], name: str, most: int | None) -> list[str]
     return stops
 
 
-def read_max_tokens(body: Mapping[str, Any], *names: str, least: int = 0) -> tuple[ChatOptions, str]:
-    """Returns the smallest limit on tokens in an object, and the name of its field. Raises ``FieldError``.
+def _logit_bias(given: object, name: str, limits: tuple[Any, Any]) -> dict[int, float]:
+    biases = mapping(given, name)
+    for token in biases:
+        if not re.fullmatch(_BIAS_KEY, token):
+            raise FieldError(
+                f"Invalid key in '{name}': {token[:40]!r}. Expected the number of a token.",
+                param=name,
+                code="invalid_value",
+            )
+    named = {f"{name}.{token}": bias for token, bias in biases.items()}
+    values = [number(named, place, *limits) or 0.0 for place in named]
+    return {int(token): value for token, value in zip(biases, values, strict=True)}
 
-    Without a limit, there is no option, and the name is the last one of the possible fields. ``UNLIMITED`` is the rest
-    of the context: ``None``.
+
+def _limit(given: object, name: str, least: int) -> int | None:
+    return UNLIMITED if given == UNLIMITED else integer({name: given}, name, least)
+
+
+Limit: TypeAlias = Annotated[
+    int | None, Reads(partial(_limit, least=1), {"type": "integer", "minimum": UNLIMITED, "not": {"const": 0}})
+]
+"""A limit on tokens."""
+
+LimitOrNone: TypeAlias = Annotated[
+    int | None, Reads(partial(_limit, least=0), {"type": "integer", "minimum": UNLIMITED})
+]
+"""A limit on tokens, which may be 0."""
+
+
+def smallest_limit(limits: Mapping[str, int | None]) -> tuple[ChatOptions, str]:
+    """Returns the smallest of several limits on tokens, and the name of its field.
+
+    Without a limit, there is no option, and the name is the last one. ``UNLIMITED`` is the rest of the context:
+    ``None``.
     """
-    limits = {name: integer(body, name, least) for name in names if body.get(name) != UNLIMITED}
-    given = {name: min(value, MAX_TOKEN_LIMIT) for name, value in limits.items() if value is not None}
+    given = {name: min(most, MAX_TOKEN_LIMIT) for name, most in limits.items() if most not in (None, UNLIMITED)}
     if not given:
-        return ({"max_tokens": None} if len(limits) < len(names) else {}), names[-1]
+        return ({"max_tokens": None} if UNLIMITED in limits.values() else {}), [*limits][-1]
     name = min(given, key=lambda name: given[name])
     return {"max_tokens": given[name]}, name
-
-
-def read_show_schema(body: Mapping[str, Any], *, may_be_text: bool = False) -> ChatOptions:
-    """Reads whether the prompt shows the schema of the answer, or the text that shows it. Raises ``FieldError``."""
-    given = body.get("show_schema")
-    if may_be_text and isinstance(given, str):
-        return {"show_schema": given}
-    if given is not None and not isinstance(given, bool):
-        raise wrong_type("show_schema", "a boolean or a string" if may_be_text else "a boolean", given)
-    return {} if given is None else {"show_schema": given}
-
-
-def read_draft(body: Mapping[str, Any]) -> ChatOptions:
-    """Reads whether the answer gets a draft, or the draft's most tokens. Raises ``FieldError``."""
-    given = body.get("draft")
-    if given is None or isinstance(given, bool):
-        return {} if given is None else {"draft": given}
-    if not isinstance(given, int):
-        raise wrong_type("draft", "a boolean or an integer", given)
-    most = integer(body, "draft", 1)
-    assert most is not None
-    return {"draft": min(most, MAX_TOKEN_LIMIT)}
-
-
-def read_prefix(body: Mapping[str, Any]) -> ChatOptions:
-    """Reads the beginning of the answer: a text, or token ids. Raises ``FieldError``."""
-    given = body.get("prefix")
-    if given is None or isinstance(given, str):
-        return {"prefix": given} if given else {}
-    if not isinstance(given, list):
-        raise wrong_type("prefix", "a string or an array", given)
-    return {"prefix": read_token_ids(given, "prefix")}
 
 
 def read_token_ids(given: object, name: str) -> list[int]:
@@ -162,59 +196,77 @@ def read_token_ids(given: object, name: str) -> list[int]:
     return [token for token in found if token is not None]
 
 
-def read_cache_prompt(body: Mapping[str, Any]) -> ChatOptions:
-    """Reads what of the prompt is kept on disk: ``cache_prompt``, else OpenAI's ``prompt_cache_retention``.
+def _prefix(given: object, name: str) -> str | list[int] | None:
+    if isinstance(given, str):
+        return given or None
+    if not isinstance(given, list):
+        raise wrong_type(name, "a string or an array", given)
+    return read_token_ids(given, name)
 
-    A retention in memory keeps nothing on disk. Raises ``FieldError``.
-    """
-    given = body.get("cache_prompt")
+
+Prefix: TypeAlias = Annotated[
+    str | list[int] | None, Reads(_prefix, str | list[Annotated[int, within((0, MAX_TOKEN_ID))]])
+]
+"""The beginning of an answer: a text, or token ids."""
+
+
+def _cache_prompt(given: object, name: str) -> object:
     if isinstance(given, bool) or given == WHOLE_PROMPT:
-        return {"cache_prompt": given}
-    if given is not None:
-        if isinstance(given, str):
-            one_of(given, (WHOLE_PROMPT,), "cache_prompt")
-        raise wrong_type("cache_prompt", f"a boolean or '{WHOLE_PROMPT}'", given)
-    return {"cache_prompt": False} if body.get("prompt_cache_retention") in _IN_MEMORY else {}
+        return given
+    if isinstance(given, str):
+        one_of(given, (WHOLE_PROMPT,), name)
+    raise wrong_type(name, f"a boolean or '{WHOLE_PROMPT}'", given)
 
 
-def read_sources(body: Mapping[str, Any], *, has_schema: bool = True) -> ChatOptions:
-    """Reads ``sources``, the texts to quote from: each is a text or a list of texts. Raises ``FieldError``.
+class KeepingFields(OptionFields):
+    """Fields that say what of the prompt is kept on disk, and whether the answer comes with its proof."""
 
-    ``has_schema``: whether the answer may have quotes.
-    """
-    given = body.get("sources")
-    if given is None:
-        return {}
-    if not has_schema:
-        raise FieldError(
-            "Invalid 'sources': only answers with a JSON Schema, and arguments of tools, have quotes.",
-            param="sources",
-            code="invalid_value",
-        )
-    sources = mapping(given, "sources")
-    for name, texts in sources.items():
-        for index, text in enumerate([texts] if isinstance(texts, str) else array(texts, f"sources.{name}")):
+    cache_prompt: Annotated[Literal[True, False, "whole"] | None, Reads(_cache_prompt, bool | Literal["whole"])] = None
+    prompt_cache_retention: Annotated[bool, Reads(lambda given, _: given in _IN_MEMORY, str)] = False
+
+    def plain_options(self) -> ChatOptions:
+        """Returns the options; a retention in memory keeps nothing on disk."""
+        found = super().plain_options()
+        if self.prompt_cache_retention:
+            found.setdefault("cache_prompt", False)
+        return found
+
+
+def _draft(given: object, name: str) -> bool | int:
+    if isinstance(given, bool):
+        return given
+    if not isinstance(given, int):
+        raise wrong_type(name, "a boolean or an integer", given)
+    return min(integer({name: given}, name, 1) or 1, MAX_TOKEN_LIMIT)
+
+
+def _sources(given: object, name: str) -> dict[str, Any]:
+    sources = mapping(given, name)
+    for key, texts in sources.items():
+        for index, text in enumerate([texts] if isinstance(texts, str) else array(texts, f"{name}.{key}")):
             if not isinstance(text, str):
-                raise wrong_type(f"sources.{name}[{index}]", "a string", text)
-    return {"sources": sources}
+                raise wrong_type(f"{name}.{key}[{index}]", "a string", text)
+    return sources
 
 
-def read_parallel(body: Mapping[str, Any]) -> bool:
-    """Reads ``parallel_tool_calls``: whether there may be several calls. Raises ``FieldError``."""
-    return boolean(body, "parallel_tool_calls") is not False
+class DraftFields(OptionFields):
+    """The field that asks for a draft: whether, or of how many tokens."""
+
+    draft: Annotated[bool | int | None, Reads(_draft, {"type": ["boolean", "integer"], "minimum": 1})] = None
 
 
-def _logit_bias(given: object, least: float | None, most: float | None) -> dict[int, float] | None:
-    if given is None:
-        return None
-    biases = mapping(given, "logit_bias")
-    for token in biases:
-        if not re.fullmatch(BIAS_KEY, token):
+class ShowingFields(OptionFields):
+    """Fields for conversations: probabilities of an answer's parts, the schema in the prompt, texts to quote."""
+
+    confidence: Flag = None
+    show_schema: Flag = None
+    sources: Annotated[dict[str, Any] | None, Reads(_sources, dict[str, str | list[str]])] = None
+
+    def require_quotes(self, *, has_schema: bool) -> None:
+        """Raises ``FieldError`` for texts to quote from if no answer may have quotes."""
+        if self.sources is not None and not has_schema:
             raise FieldError(
-                f"Invalid key in 'logit_bias': {token[:40]!r}. Expected the number of a token.",
-                param="logit_bias",
+                "Invalid 'sources': only answers with a JSON Schema, and arguments of tools, have quotes.",
+                param="sources",
                 code="invalid_value",
             )
-    named = {f"logit_bias.{token}": bias for token, bias in biases.items()}
-    values = [number(named, name, least, most) or 0.0 for name in named]
-    return {int(token): value for token, value in zip(biases, values, strict=True)}

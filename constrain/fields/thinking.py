@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from constrain.fields.values import boolean, integer, mapping, one_of
+from constrain.fields.declared import Fields, Flag, Reads, inside, one_among, within
+from constrain.fields.values import boolean, mapping, one_of
 from constrain.generation.reasoning import EFFORTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from constrain.generation.options import ChatOptions
 
 EFFORT_TOKENS: dict[str, int] = {"minimal": 128, "low": 512, "medium": 2048}
@@ -17,47 +16,65 @@ EFFORT_TOKENS: dict[str, int] = {"minimal": 128, "low": 512, "medium": 2048}
 
 _KINDS: dict[str, bool | Literal["adaptive"]] = {"enabled": True, "adaptive": "adaptive", "disabled": False}
 
-
-def read_thinking(body: Mapping[str, Any], max_tokens: int | None) -> ChatOptions:
-    """Reads the fields about reasoning, ``chat_template_kwargs`` and ``reasoning_effort`` among them.
-
-    ``max_tokens``: limit on all tokens, of which reasoning takes at most half. Raises ``FieldError``.
-    """
-    found: ChatOptions = {}
-    if body.get("chat_template_kwargs"):
-        found["template_variables"] = mapping(body["chat_template_kwargs"], "chat_template_kwargs")
-    reasoning = {} if body.get("reasoning") is None else mapping(body["reasoning"], "reasoning")
-    place, effort = "reasoning_effort", body.get("reasoning_effort")
-    if effort is None:
-        place, effort = "reasoning.effort", reasoning.get("effort")
-    think = body.get("think")
-    if effort is None and isinstance(think, str):
-        place, effort = "think", think
-    if effort is not None:
-        found |= effort_options(one_of(effort, tuple(EFFORTS), place), max_tokens)
-    own = None if isinstance(think, str) else boolean(body, "think")
-    for switch in (boolean(body, "enable_thinking"), boolean(reasoning, "enabled", "reasoning."), own, _switch(body)):
-        if switch is not None:
-            found["thinking"] = switch
-    budgets = {"thinking_budget": body.get("thinking_budget"), "reasoning.max_tokens": reasoning.get("max_tokens")}
-    if isinstance(body.get("thinking"), dict):
-        budgets["thinking.budget_tokens"] = body["thinking"].get("budget_tokens")
-    for name in budgets:
-        most = integer(budgets, name, 0)
-        if most == 0:
-            found["thinking"] = False
-        elif most is not None:
-            found["max_reasoning_tokens"] = most
-    return found
+Effort: TypeAlias = Annotated[str | None, one_among(EFFORTS)]
+Tokens: TypeAlias = Annotated[int | None, within((0, None))]
 
 
-def _switch(body: Mapping[str, Any]) -> bool | Literal["adaptive"] | None:
-    """Reads ``thinking`` in Anthropic's form, or as a boolean; ``None`` without it. Raises ``FieldError``."""
-    given = body.get("thinking")
-    if isinstance(given, dict):
-        kind = given.get("type")
-        return None if kind is None else _KINDS[one_of(kind, tuple(_KINDS), "thinking.type")]
-    return boolean(body, "thinking")
+class _Reasoning(Fields):
+    effort: Effort = None
+    enabled: Flag = None
+    max_tokens: Tokens = None
+
+
+class Thinking(Fields):
+    """``thinking`` in Anthropic's form."""
+
+    type: Annotated[str | None, one_among(_KINDS)] = None
+    budget_tokens: Tokens = None
+
+
+def _think(given: object, name: str) -> str | bool | None:
+    return one_of(given, tuple(EFFORTS), name) if isinstance(given, str) else boolean({name: given}, name)
+
+
+def _thinking(given: object, name: str) -> Thinking | bool | None:
+    """Reads ``thinking`` in Anthropic's form, or as a boolean."""
+    return Thinking.read(given, f"{name}.") if isinstance(given, dict) else boolean({name: given}, name)
+
+
+class ThinkingFields(Fields):
+    """Fields about the reasoning before an answer."""
+
+    chat_template_kwargs: Annotated[
+        dict[str, Any] | None, Reads(lambda given, name: mapping(given, name) if given else None, {"type": "object"})
+    ] = None
+    reasoning: Annotated[_Reasoning | None, inside(_Reasoning)] = None
+    reasoning_effort: Effort = None
+    think: Annotated[str | bool | None, Reads(_think, {"anyOf": [{"enum": [*EFFORTS]}, {"type": "boolean"}]})] = None
+    enable_thinking: Flag = None
+    thinking: Annotated[Thinking | bool | None, Reads(_thinking, {"type": ["boolean", "object"]})] = None
+    thinking_budget: Tokens = None
+
+    def thinking_options(self, max_tokens: int | None) -> ChatOptions:
+        """Returns the options for reasoning. ``max_tokens``: limit on all tokens, of which it takes at most half."""
+        found: ChatOptions = {}
+        if self.chat_template_kwargs:
+            found["template_variables"] = self.chat_template_kwargs
+        reasoning = self.reasoning or _Reasoning()
+        thinking = self.thinking if isinstance(self.thinking, Thinking) else Thinking()
+        level = self.think if isinstance(self.think, str) else None
+        if effort := self.reasoning_effort or reasoning.effort or level:
+            found |= effort_options(effort, max_tokens)
+        switch = None if thinking.type is None else _KINDS[thinking.type]
+        for wanted in (self.enable_thinking, reasoning.enabled, self.think, self.thinking, switch):
+            if isinstance(wanted, bool) or wanted == "adaptive":
+                found["thinking"] = wanted
+        for most in (self.thinking_budget, reasoning.max_tokens, thinking.budget_tokens):
+            if most == 0:
+                found["thinking"] = False
+            elif most is not None:
+                found["max_reasoning_tokens"] = most
+        return found
 
 
 def effort_options(effort: str, max_tokens: int | None) -> ChatOptions:

@@ -129,11 +129,7 @@ def number(body: Mapping[str, Any], name: str, low: float | None = None, high: f
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise wrong_type(name, "a decimal", value)
     if not _is_finite(value):
-        raise FieldError(
-            f"Invalid '{name}': the decimal is too large. Expected a finite number.",
-            param=name,
-            code=f"decimal_{'above_max' if value > 0 else 'below_min'}_value",
-        )
+        raise not_finite(name, value)
     _require_range("decimal", name, value, low, high)
     return float(value)
 
@@ -158,13 +154,41 @@ def array(value: object, param: str, most: int | None = None) -> list[Any]:
     if not isinstance(value, list):
         raise wrong_type(param, "an array", value)
     if most is not None and len(value) > most:
-        raise FieldError(
-            f"Invalid '{param}': array too long. Expected an array with maximum length {most}, but got an array with "
-            f"length {len(value)} instead.",
-            param=param,
-            code="array_above_max_length",
-        )
+        raise too_long(param, most, len(value))
     return value
+
+
+def too_long(param: str, most: int, length: int) -> FieldError:
+    """Returns the error for an array with more than ``most`` items."""
+    return FieldError(
+        f"Invalid '{param}': array too long. Expected an array with maximum length {most}, but got an array with "
+        f"length {length} instead.",
+        param=param,
+        code="array_above_max_length",
+    )
+
+
+def not_finite(param: str, value: float) -> FieldError:
+    """Returns the error for a number beyond the range of a decimal."""
+    return FieldError(
+        f"Invalid '{param}': the decimal is too large. Expected a finite number.",
+        param=param,
+        code=f"decimal_{'above_max' if value > 0 else 'below_min'}_value",
+    )
+
+
+def out_of_range(param: str, kind: str, sign: str, limit: float, value: float) -> FieldError:
+    """Returns the error for a number below its least value (``sign`` is ``">="``) or above its greatest (``"<="``).
+
+    ``kind``: ``"integer"`` or ``"decimal"``.
+    """
+    side = {">=": "below_min", "<=": "above_max"}[sign]
+    words = {">=": "below minimum", "<=": "above maximum"}[sign]
+    return FieldError(
+        f"Invalid '{param}': {kind} {words} value. Expected a value {sign} {limit}, but got {str(value)[:40]} instead.",
+        param=param,
+        code=f"{kind}_{side}_value",
+    )
 
 
 def _is_finite(value: float) -> bool:
@@ -175,15 +199,7 @@ def _is_finite(value: float) -> bool:
 
 
 def _require_range(kind: str, name: str, value: float, low: float | None, high: float | None) -> None:
-    for limit, side, sign, is_broken in (
-        (low, "below_min", ">=", low is not None and value < low),
-        (high, "above_max", "<=", high is not None and value > high),
-    ):
-        if is_broken:
-            words = {"below_min": "below minimum", "above_max": "above maximum"}[side]
-            raise FieldError(
-                f"Invalid '{name}': {kind} {words} value. Expected a value {sign} {limit}, but got {str(value)[:40]} "
-                "instead.",
-                param=name,
-                code=f"{kind}_{side}_value",
-            )
+    if low is not None and value < low:
+        raise out_of_range(name, kind, ">=", low, value)
+    if high is not None and value > high:
+        raise out_of_range(name, kind, "<=", high, value)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from constrain.batch.lines import LineError, read_task
-from constrain.fields.thinking import read_thinking
+from constrain.fields.thinking import ThinkingFields
 from constrain.fields.values import FieldError
 from constrain.generation.options import MAY_BE_NONE, ChatOptions
 from constrain.llama.decoding.sampling import OPTIONS
@@ -287,7 +287,7 @@ def test_null_is_none_where_an_option_may_be_none() -> None:
     ({"thinking": {"type": "enabled", "budget_tokens": 9}}, None, {"thinking": True, "max_reasoning_tokens": 9}),
 )
 def test_fields_become_options(body: dict[str, Any], most: int | None, expected: dict[str, Any]) -> None:
-    assert read_thinking(body, most) == expected
+    assert ThinkingFields.read(body).thinking_options(most) == expected
 
 
 @for_each(
@@ -302,5 +302,5 @@ def test_fields_become_options(body: dict[str, Any], most: int | None, expected:
 )
 def test_other_values_are_refused(body: dict[str, Any], param: str) -> None:
     with pytest.raises(FieldError) as caught:
-        read_thinking(body, None)
+        ThinkingFields.read(body)
     assert caught.value.param == param

@@ -81,6 +81,7 @@ _MEANINGS = {
     "ResponsesRequest.input": "the conversation: a text, or a list of items",
     "OllamaEmbedRequest.input": "the text or texts",
     "keep_alive": "0 without a prompt unloads the model; otherwise, models leave memory where others need room",
+    "n_probs": "llama-server's name of `logprobs`; 0 is none",
     "name": "older name of `model`",
     "options": "sampling (`temperature`, `top_p`, `seed`, `stop`...), `num_predict`: "
     "[Ollama's clients](../guides/server-ollama.md)",
@@ -108,6 +109,7 @@ _MEANINGS = {
     "(../guides/confidence.md#weight-the-votes)",
     "output_config": "`format` is the format of the answer, `json_schema` with a schema; `effort` has no effect",
     "output_format": "older form of `output_config.format`",
+    "MessagesRequest.parallel_tool_calls": "refused: `tool_choice.disable_parallel_tool_use` says it",
     "parallel_tool_calls": "whether an answer may hold several calls",
     "presence_penalty": "subtracted from the logit of each token that the answer already has",
     "previous_response_id": "id of a stored response whose conversation this request continues",

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from constrain.fields.logprobs import read_certificate, read_confidence, read_logprobs
-from constrain.fields.sampling import (
-    read_cache_prompt,
-    read_draft,
-    read_max_tokens,
-    read_parallel,
-    read_sampling,
-    read_show_schema,
-    read_sources,
-)
-from constrain.fields.thinking import read_thinking
-from constrain.fields.votes import read_unbias, read_vote
+from pydantic import WithJsonSchema
+
+from constrain.fields.declared import Flag, Reads, within
+from constrain.fields.logprobs import LogprobFields
+from constrain.fields.sampling import DraftFields, Limit, ShowingFields, smallest_limit
+from constrain.fields.thinking import ThinkingFields
+from constrain.fields.votes import VoteFields
 from constrain.server.http.errors import convert_field_errors
-from constrain.server.requests.body import model_name
+from constrain.server.requests.declared import AskingBody
 from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
 from constrain.server.requests.functions import read_functions, uses_functions
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.messages import read_messages
-from constrain.server.requests.peers import read_content
+from constrain.server.requests.peers import ContentFields
 from constrain.server.requests.places import Places
-from constrain.server.requests.question import Question, read_n, take_prefill
-from constrain.server.requests.refusals import CHAT_FIELDS, refuse_fields
-from constrain.server.requests.streams import Streaming, read_streaming
+from constrain.server.requests.question import Asked, PrefillFields, Question, take_prefill
+from constrain.server.requests.refusals import CHAT_FIELDS
+from constrain.server.requests.streams import StreamFields
 from constrain.server.requests.tools import read_tools
 
 if TYPE_CHECKING:
@@ -38,29 +33,45 @@ if TYPE_CHECKING:
     from constrain.server.settings import Settings
 
 
+class ChatBody(
+    PrefillFields,
+    VoteFields,
+    ContentFields,
+    ThinkingFields,
+    LogprobFields,
+    ShowingFields,
+    DraftFields,
+    StreamFields,
+    AskingBody,
+):
+    """The body. OpenAI's types say what fields of the type ``Any`` may be."""
+
+    refused = CHAT_FIELDS
+
+    messages: Annotated[Any, Reads(read_messages, {"minItems": 1})]
+    max_completion_tokens: Limit = None
+    max_tokens: Limit = None
+    response_format: Any = None
+    functions: Annotated[Any, WithJsonSchema({"maxItems": RANGES["functions"][1]})] = None
+    function_call: Any = None
+    tools: Annotated[Any, WithJsonSchema({"maxItems": RANGES["tools"][1]})] = None
+    tool_choice: Any = None
+    parallel_tool_calls: Flag = None
+    n: Annotated[int | None, within(RANGES["n"])] = None
+
+
 @dataclass(frozen=True, slots=True)
-class ChatRequest:
-    """The checked fields of a request for a chat completion.
+class ChatRequest(Asked):
+    """A request for a chat completion.
 
     Attributes:
-        model: name of the model.
-        question: question to the model.
         tools: tools that the model may call.
         has_functions: whether the request has ``functions``, the predecessor of ``tools``; the answer then has a
             ``function_call``.
-        streaming: how the answers are sent.
     """
 
-    model: str
-    question: Question
     tools: tuple[Tool, ...]
     has_functions: bool
-    streaming: Streaming
-
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        """The question, as a tuple of one."""
-        return (self.question,)
 
 
 @convert_field_errors()
@@ -70,28 +81,26 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
     Compiles grammars and schemas of tools. Unknown fields are accepted; known fields that this server cannot honour are
     refused.
     """
-    model = model_name(body)
-    refuse_fields(body, CHAT_FIELDS)
-    messages = read_messages(body)
-    streaming = read_streaming(body)
-    options: ChatOptions = {**read_sampling(body, RANGES), **read_show_schema(body), **read_logprobs(body)}
-    options |= {**read_draft(body), **read_confidence(body), **read_cache_prompt(body)}
-    max_tokens, name = read_max_tokens(body, "max_completion_tokens", "max_tokens", least=1)
-    options |= {**max_tokens, **read_thinking(body, max_tokens.get("max_tokens"))}
-    content = read_format(body.get("response_format"), RESPONSE_FORMAT, settings.strict_subset)
-    content = read_content(body, content, "response_format")
-    has_functions = uses_functions(body)
+    asked = ChatBody.read(body)
+    streaming = asked.streaming()
+    limits = {"max_completion_tokens": asked.max_completion_tokens, "max_tokens": asked.max_tokens}
+    max_tokens, name = smallest_limit(limits)
+    options: ChatOptions = {**asked.plain_options(), **asked.logprobs_options(), **max_tokens}
+    options |= asked.thinking_options(max_tokens.get("max_tokens"))
+    content = read_format(asked.response_format, RESPONSE_FORMAT, settings.strict_subset)
+    content = asked.content(content, "response_format")
+    given = asked.given("functions", "function_call", "tools", "tool_choice")
+    has_functions = uses_functions(given)
     if has_functions:
-        tools = read_functions(body, settings.strict_subset)
+        tools = read_functions(given, settings.strict_subset)
     else:
-        tools = read_tools(body, settings.strict_subset, is_flat=False)
+        tools = read_tools(given, settings.strict_subset, is_flat=False)
     has_schema = content is not None and isinstance(content.schema, str)
-    options |= read_sources(body, has_schema=has_schema or bool(tools.all))
-    options |= tools.options(parallel=read_parallel(body) and not has_functions)
+    asked.require_quotes(has_schema=has_schema or bool(tools.all))
+    options |= tools.options(parallel=asked.parallel_tool_calls is not False and not has_functions)
     places = Places("messages", name, tools.field, tools.places)
-    n = read_n(body)
-    vote = read_vote(body, n, stream=streaming.is_wanted, logprobs=options.get("logprobs", False))
-    options |= {**read_unbias(body, vote=vote), **read_certificate(body, vote=vote)}
-    messages, prefill = take_prefill(body, messages, options, vote=vote)
+    n = asked.n or 1
+    vote = asked.votes(n, stream=streaming.is_wanted, logprobs=options.get("logprobs", False))
+    messages, prefill = take_prefill(asked, asked.messages, options, vote=vote)
     question = Question(messages, content, options, places, n, vote, prefill)
-    return ChatRequest(model, question, tools.all, has_functions, streaming)
+    return ChatRequest(asked.model, question, streaming, tools.all, has_functions)

@@ -3,37 +3,71 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from constrain.fields.logprobs import logprobs_options, read_certificate
-from constrain.fields.sampling import read_cache_prompt, read_max_tokens, read_sampling
-from constrain.fields.values import boolean, integer
-from constrain.fields.votes import read_unbias, read_vote
+from constrain.fields.declared import Flag, Reads, within
+from constrain.fields.logprobs import logprobs_options
+from constrain.fields.sampling import LimitOrNone, smallest_limit
+from constrain.fields.votes import VoteFields
 from constrain.generation.options import TOP_LOGPROBS
 from constrain.server.http.errors import ApiError, convert_field_errors
-from constrain.server.requests.body import model_name
+from constrain.server.requests.declared import AskingBody
 from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
 from constrain.server.requests.limits import RANGES
-from constrain.server.requests.peers import read_content
+from constrain.server.requests.peers import ContentFields
 from constrain.server.requests.places import Places
-from constrain.server.requests.question import Question, read_n
-from constrain.server.requests.refusals import COMPLETIONS_FIELDS, refuse_fields, unsupported
-from constrain.server.requests.streams import Streaming, read_streaming
-from constrain.server.requests.texts import read_texts
+from constrain.server.requests.question import Question
+from constrain.server.requests.refusals import COMPLETIONS_FIELDS, unsupported
+from constrain.server.requests.streams import StreamFields, Streaming
+from constrain.server.requests.texts import Text, read_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from constrain.generation.options import ChatOptions
     from constrain.server.requests.formats import Format
-    from constrain.server.requests.texts import Text
     from constrain.server.settings import Settings
 
 _DEFAULT_MAX_TOKENS = 16
 """Tokens of a completion without ``max_tokens``: 16, as at OpenAI. A completion with a format has no such limit."""
 
-_PROMPT = "prompt"
-_MAX_TOKENS = "max_tokens"
+
+class CompletionBody(VoteFields, ContentFields, StreamFields, AskingBody):
+    """The body. OpenAI's types say what fields of the type ``Any`` may be."""
+
+    refused = COMPLETIONS_FIELDS
+
+    prompt: Annotated[tuple[Text, ...], Reads(read_texts, Any)]
+    n: Annotated[int | None, within(RANGES["n"])] = None
+    best_of: Annotated[int | None, within(RANGES["best_of"])] = None
+    echo: Flag = None
+    logprobs: Annotated[int | None, within(RANGES["logprobs"])] = None
+    n_probs: Annotated[int | None, within(TOP_LOGPROBS)] = None
+    response_format: Any = None
+    max_tokens: LimitOrNone = None
+
+    def top_logprobs(self) -> int | None:
+        """Returns the number of likeliest tokens per position; llama-server names it ``n_probs``, where 0 is none."""
+        top = (self.n_probs or None) if self.logprobs is None else self.logprobs
+        if top is not None and self.echo:
+            raise unsupported("logprobs", "This server has no log-probabilities of a prompt; leave 'echo' out.")
+        return top
+
+    def written(self, *, stream: bool) -> int:
+        """Returns the number of answers written per prompt, of which the ``n`` best are returned."""
+        n, best_of = self.n or 1, self.best_of
+        if best_of is None:
+            return n
+        problem = ""
+        if best_of < n:
+            problem = f"{best_of} answers cannot yield the {n} that 'n' asks for"
+        elif best_of > n and stream:
+            problem = "which answers are the best is known when all are written, so they cannot be streamed"
+        elif best_of > n and self.vote:
+            problem = "all answers that are written vote; leave 'best_of' out"
+        if problem:
+            raise ApiError(f"Invalid 'best_of': {problem}.", param="best_of", code="invalid_value")
+        return best_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +101,7 @@ class CompletionRequest:
     @property
     def questions(self) -> tuple[Question, ...]:
         """One question per prompt."""
-        places = Places(_PROMPT, _MAX_TOKENS)
+        places = Places("prompt", "max_tokens")
         return tuple(
             Question(prompt, self.content, self.options, places, self.best_of, self.vote) for prompt in self.prompts
         )
@@ -79,63 +113,27 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
 
     ``response_format`` has the same effect as in chat completions.
     """
-    model = model_name(body)
-    refuse_fields(body, COMPLETIONS_FIELDS)
-    prompts = read_texts(body, _PROMPT)
-    n = read_n(body)
-    streaming = read_streaming(body)
-    best_of = _best_of(body, n, stream=streaming.is_wanted)
-    top_logprobs = _top_logprobs(body)
-    vote = read_vote(body, n, stream=streaming.is_wanted, logprobs=top_logprobs is not None)
-    if vote and best_of > n:
-        raise ApiError(
-            "Invalid 'best_of': all answers that are written vote; leave 'best_of' out.",
-            param="best_of",
-            code="invalid_value",
-        )
-    options: ChatOptions = {**read_sampling(body, RANGES), **read_unbias(body, vote=vote), **read_cache_prompt(body)}
-    options |= read_certificate(body, vote=vote)
+    asked = CompletionBody.read(body)
+    n, streaming = asked.n or 1, asked.streaming()
+    best_of, top_logprobs = asked.written(stream=streaming.is_wanted), asked.top_logprobs()
+    vote = asked.votes(n, stream=streaming.is_wanted, logprobs=top_logprobs is not None)
+    options = asked.plain_options()
     if top_logprobs is not None or best_of > n:  # log-probabilities decide which answers are the best
         options |= logprobs_options(top_logprobs or 0)
-    content = read_format(body.get("response_format"), RESPONSE_FORMAT, settings.strict_subset)
-    content = read_content(body, content, "response_format")
-    max_tokens, _ = read_max_tokens(body, _MAX_TOKENS, least=0)
+    content = read_format(asked.response_format, RESPONSE_FORMAT, settings.strict_subset)
+    content = asked.content(content, "response_format")
     if content is None:
         options["max_tokens"] = _DEFAULT_MAX_TOKENS
-    options |= max_tokens
+    options |= smallest_limit({"max_tokens": asked.max_tokens})[0]
     return CompletionRequest(
-        model=model,
-        prompts=prompts,
+        model=asked.model,
+        prompts=asked.prompt,
         n=n,
         best_of=best_of,
         vote=vote,
         content=content,
         options=options,
         logprobs=top_logprobs is not None,
-        echo=boolean(body, "echo") or False,
+        echo=asked.echo or False,
         streaming=streaming,
     )
-
-
-def _top_logprobs(body: Mapping[str, Any]) -> int | None:
-    """Reads ``logprobs``, or llama-server's ``n_probs``: the number of likeliest tokens to return per position."""
-    top = integer(body, "logprobs", *RANGES["logprobs"])
-    if top is None:
-        top = integer(body, "n_probs", *TOP_LOGPROBS) or None
-    if top is not None and boolean(body, "echo"):
-        raise unsupported("logprobs", "This server has no log-probabilities of a prompt; leave 'echo' out.")
-    return top
-
-
-def _best_of(body: Mapping[str, Any], n: int, *, stream: bool) -> int:
-    """Reads ``best_of``: answers written per prompt; the ``n`` best of them are returned."""
-    best_of = integer(body, "best_of", *RANGES["best_of"])
-    if best_of is None:
-        return n
-    if best_of < n:
-        problem = f"{best_of} answers cannot yield the {n} that 'n' asks for"
-    elif best_of > n and stream:
-        problem = "which answers are the best is known when all are written, so they cannot be streamed"
-    else:
-        return best_of
-    raise ApiError(f"Invalid 'best_of': {problem}.", param="best_of", code="invalid_value")

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from constrain.fields.values import integer, wrong_value
+from constrain.fields.declared import Reads, within
 from constrain.server.http.errors import ApiError, convert_field_errors
-from constrain.server.requests.body import model_name
+from constrain.server.requests.declared import Body
 from constrain.server.requests.limits import RANGES
-from constrain.server.requests.texts import read_texts
+from constrain.server.requests.texts import Text, read_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from constrain.server.requests.texts import Text
-
 Encoding = Literal["float", "base64"]
 
-_ENCODINGS = ("float", "base64")
+
+def _inputs(given: object, name: str) -> tuple[Text, ...]:
+    inputs = read_texts(given, name, RANGES["input"][1])
+    for index, text in enumerate(inputs):
+        if not text:
+            place = name if isinstance(given, str) else f"{name}[{index}]"
+            raise ApiError(f"Invalid '{place}': it is an empty string.", param=place, code="invalid_value")
+    return inputs
+
+
+class EmbeddingBody(Body):
+    """The body. OpenAI's types say what fields of the type ``Any`` may be."""
+
+    input: Annotated[tuple[Text, ...], Reads(_inputs, Any)]
+    encoding_format: Encoding = "float"
+    dimensions: Annotated[int | None, within((1, None))] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +60,8 @@ class EmbeddingRequest:
 @convert_field_errors()
 def read_embedding_request(body: Mapping[str, Any]) -> EmbeddingRequest:
     """Reads a parsed body. Raises ``ApiError`` with the place."""
-    model = model_name(body)
-    inputs = read_texts(body, "input", RANGES["input"][1])
-    for index, text in enumerate(inputs):
-        if not text:
-            place = "input" if isinstance(body["input"], str) else f"input[{index}]"
-            raise ApiError(f"Invalid '{place}': it is an empty string.", param=place, code="invalid_value")
-    encoding: Any = body.get("encoding_format")
-    if encoding is not None and encoding not in _ENCODINGS:
-        raise wrong_value("encoding_format", encoding, _ENCODINGS)
-    return EmbeddingRequest(model, inputs, encoding or "float", integer(body, "dimensions", 1))
+    asked = EmbeddingBody.read(body)
+    return EmbeddingRequest(asked.model, asked.input, asked.encoding_format, asked.dimensions)
 
 
 def require_dimensions(asked: EmbeddingRequest, size: int) -> None:

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from constrain.fields.sampling import (
-    MAX_TOKEN_ID,
-    read_cache_prompt,
-    read_max_tokens,
-    read_sampling,
-    read_token_ids,
-)
-from constrain.fields.values import array, boolean, integer, mapping, missing, optional_text, required_text, wrong_type
+from constrain.fields.declared import Fields, Flag, Reads, Text, within
+from constrain.fields.sampling import MAX_TOKEN_ID, read_token_ids, seeds, smallest_limit, stops
+from constrain.fields.values import array, integer, mapping, required_text, wrong_type
 from constrain.server.http.account import warn
 from constrain.server.http.errors import convert_field_errors
+from constrain.server.requests.declared import AskingBody, UnnamedBody
 from constrain.server.requests.limits import RANGES
-from constrain.server.requests.peers import read_content
+from constrain.server.requests.peers import ContentFields
 from constrain.server.requests.places import Places
 from constrain.server.requests.question import Question
-from constrain.server.requests.refusals import ON_ALL_ENDPOINTS, refuse_fields, unsupported
-from constrain.server.requests.streams import Streaming, read_stream
+from constrain.server.requests.refusals import ON_ALL_ENDPOINTS, unsupported
+from constrain.server.requests.streams import Streaming
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,11 +27,6 @@ if TYPE_CHECKING:
     from constrain.server.settings import Settings
 
 PLACES = Places("prompt", "n_predict")
-
-_RANGES = {**RANGES, "temperature": (0, None), "stop": RANGES["stop_sequences"]}
-
-_RANDOM_SEEDS = (-1, 2**32 - 1)
-"""Values of ``seed`` for a fresh seed."""
 
 REFUSED = {
     **{name: advice for name, advice in ON_ALL_ENDPOINTS.items() if name not in ("n_predict", "t_max_predict_ms")},
@@ -63,6 +54,94 @@ class Gap(Enum):
 
 Piece = str | int | Gap
 """A piece of a prompt: a text, a token id, or a token for a gap."""
+
+
+def _read_prompt(given: object, name: str) -> tuple[Piece, ...]:
+    """Reads a text, token ids, or a list of both."""
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, list):
+        raise wrong_type(name, "a string or an array", given)
+    if len(given) > 1 and all(isinstance(piece, str) for piece in given):
+        raise unsupported(name, "It has several prompts; send a request for each, or ask /v1/completions.")
+    for index, piece in enumerate(given):
+        place = f"{name}[{index}]"
+        if not isinstance(piece, str) and integer({place: piece}, place, 0, MAX_TOKEN_ID) is None:
+            raise wrong_type(place, "a string or an integer", piece)
+    return tuple(given)
+
+
+class _File(Fields):
+    filename: Text = None
+    text: str
+
+
+def _read_files(given: object, name: str) -> list[_File]:
+    listed = enumerate(array(given, name, RANGES["input_extra"][1]))
+    return [_File.read(mapping(each, f"{name}[{index}]"), f"{name}[{index}].") for index, each in listed]
+
+
+_COUNT = {"type": "integer", "minimum": 0}
+_PIECES = {"type": "array", "items": {"anyOf": [{"type": "string"}, _COUNT]}}
+
+
+class _AskingBody(ContentFields, AskingBody, UnnamedBody):
+    refused = REFUSED
+
+    seed: Annotated[int | None, within(RANGES["seed"]), seeds(-1, 2**32 - 1)] = None
+    temperature: Annotated[float | None, within((0, None))] = None
+    stop: Annotated[list[str] | None, stops(RANGES["stop_sequences"][1])] = None
+    n_predict: int | None = None
+    max_tokens: int | None = None
+    return_tokens: Flag = None
+    stream: Flag = None
+
+    def request(self, pieces: tuple[Piece, ...], *, names_tokens: bool) -> ContinuationRequest:
+        """Returns the request. Negative limits are none."""
+        limits = {"max_tokens": self.max_tokens, "n_predict": self.n_predict}
+        given = {name: None if most is None or most < 0 else most for name, most in limits.items()}
+        options: ChatOptions = {**self.plain_options(), **smallest_limit(given)[0]}
+        return ContinuationRequest(
+            self.model,
+            pieces,
+            names_tokens,
+            self.content(None, "response_format"),
+            options,
+            self.return_tokens or False,
+            Streaming(self.stream or False),
+        )
+
+
+class CompletionBody(_AskingBody):
+    """The body of ``/completion``."""
+
+    prompt: Annotated[tuple[Piece, ...], Reads(_read_prompt, {"anyOf": [{"type": "string"}, _PIECES]})]
+
+
+class InfillBody(_AskingBody):
+    """The body of ``/infill``: the texts on both sides of the gap."""
+
+    input_prefix: str
+    input_suffix: str
+    input_extra: Annotated[list[_File] | None, Reads(_read_files, list[_File])] = None
+    prompt: Text = None
+
+
+class TokenizeBody(UnnamedBody):
+    """The body of ``/tokenize``, in llama-server's form or vLLM's, whose text is ``prompt``."""
+
+    content: Text = None
+    prompt: Text = None
+    add_special: Flag = None
+    add_special_tokens: Flag = None
+    parse_special: Flag = None
+    with_pieces: Flag = None
+
+
+class DetokenizeBody(UnnamedBody):
+    """The body of ``/detokenize``."""
+
+    tokens: Annotated[list[int], Reads(read_token_ids, {"type": "array", "items": _COUNT})]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,69 +196,44 @@ class TokensRequest:
 @convert_field_errors()
 def read_completion(body: Mapping[str, Any], settings: Settings) -> ContinuationRequest:  # noqa: ARG001 - as all readers
     """Reads a parsed body of ``/completion``. Raises ``ApiError`` with the place."""
-    return _read(body, _read_prompt(body.get("prompt")), names_tokens=True)
+    asked = CompletionBody.read(body)
+    return asked.request(asked.prompt, names_tokens=True)
 
 
 @convert_field_errors()
 def read_infill(body: Mapping[str, Any], settings: Settings) -> ContinuationRequest:  # noqa: ARG001 - as all readers
-    """Reads a parsed body of ``/infill``: the texts on both sides of the gap. Raises ``ApiError`` with the place."""
-    before, behind = (required_text(body, name) for name in ("input_prefix", "input_suffix"))
+    """Reads a parsed body of ``/infill``. Raises ``ApiError`` with the place."""
+    asked = InfillBody.read(_without_infill(body))
     pieces: list[Piece] = []
-    extra = body.get("input_extra")
-    for index, each in enumerate([] if extra is None else array(extra, "input_extra", RANGES["input_extra"][1])):
-        where = f"input_extra[{index}]"
-        file = mapping(each, where)
-        name = optional_text(file, "filename", f"{where}.") or ""
-        pieces += [Gap.FILE, f"{name}\n{required_text(file, 'text', f'{where}.')}"]
-    pieces += [Gap.PREFIX, before + (optional_text(body, "prompt") or ""), Gap.SUFFIX, behind, Gap.MIDDLE]
-    return _read(_without_infill(body), tuple(pieces), names_tokens=False)
+    for file in asked.input_extra or ():
+        pieces += [Gap.FILE, f"{file.filename or ''}\n{file.text}"]
+    pieces += [Gap.PREFIX, asked.input_prefix + (asked.prompt or ""), Gap.SUFFIX, asked.input_suffix, Gap.MIDDLE]
+    return asked.request(tuple(pieces), names_tokens=False)
 
 
 @convert_field_errors()
 def read_tokenize(body: Mapping[str, Any]) -> TokensRequest:
-    """Reads a parsed body of ``/tokenize``, in llama-server's form or vLLM's. Raises ``ApiError`` with the place.
+    """Reads a parsed body of ``/tokenize``. Raises ``ApiError`` with the place.
 
-    vLLM's text is ``prompt``, and begins with the special tokens of the model unless ``add_special_tokens`` is false.
+    vLLM's text begins with the special tokens of the model unless ``add_special_tokens`` is false.
     """
     if body.get("messages") is not None:
         raise unsupported("messages", "Ask /apply-template for the prompt, and send it as 'content'.")
-    is_prompt = body.get("prompt") is not None
-    adds_special = boolean(body, "add_special_tokens") is not False if is_prompt else boolean(body, "add_special")
+    asked = TokenizeBody.read(body)
     return TokensRequest(
-        optional_text(body, "model") or "",
-        required_text(body, "prompt" if is_prompt else "content"),
-        names_tokens=boolean(body, "parse_special") is not False,
-        adds_special=adds_special or False,
-        with_pieces=boolean(body, "with_pieces") or False,
+        asked.model,
+        required_text(body, "content") if asked.prompt is None else asked.prompt,
+        names_tokens=asked.parse_special is not False,
+        adds_special=asked.add_special or False if asked.prompt is None else asked.add_special_tokens is not False,
+        with_pieces=asked.with_pieces or False,
     )
 
 
 @convert_field_errors()
 def read_detokenize(body: Mapping[str, Any]) -> TokensRequest:
     """Reads a parsed body of ``/detokenize``. Raises ``ApiError`` with the place."""
-    given = body.get("tokens")
-    if given is None:
-        raise missing("tokens")
-    return TokensRequest(optional_text(body, "model") or "", tuple(read_token_ids(given, "tokens")))
-
-
-def _read(body: Mapping[str, Any], pieces: tuple[Piece, ...], *, names_tokens: bool) -> ContinuationRequest:
-    refuse_fields(body, REFUSED)
-    is_random = integer(body, "seed") in _RANDOM_SEEDS
-    sampling = {name: value for name, value in body.items() if name != "seed"} if is_random else body
-    options: ChatOptions = {**read_sampling(sampling, _RANGES), **read_cache_prompt(body)}
-    limits = {name: integer(body, name) for name in ("n_predict", "max_tokens")}
-    given = {name: most for name, most in limits.items() if most is not None and most >= 0}
-    options |= read_max_tokens(given, "max_tokens", "n_predict")[0]
-    return ContinuationRequest(
-        optional_text(body, "model") or "",
-        pieces,
-        names_tokens,
-        read_content(body, None, "response_format"),
-        options,
-        boolean(body, "return_tokens") or False,
-        Streaming(read_stream(body)),
-    )
+    asked = DetokenizeBody.read(body)
+    return TokensRequest(asked.model, tuple(asked.tokens))
 
 
 def _without_infill(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -192,20 +246,3 @@ def _without_infill(body: Mapping[str, Any]) -> Mapping[str, Any]:
         warn("'n_indent' has no effect: lines of the text may begin anywhere.")
         body = {name: value for name, value in body.items() if name != "n_indent"}
     return body
-
-
-def _read_prompt(given: object) -> tuple[Piece, ...]:
-    """Reads a text, token ids, or a list of both."""
-    if given is None:
-        raise missing("prompt")
-    if isinstance(given, str):
-        return (given,)
-    if not isinstance(given, list):
-        raise wrong_type("prompt", "a string or an array", given)
-    if len(given) > 1 and all(isinstance(piece, str) for piece in given):
-        raise unsupported("prompt", "It has several prompts; send a request for each, or ask /v1/completions.")
-    for index, piece in enumerate(given):
-        place = f"prompt[{index}]"
-        if not isinstance(piece, str) and integer({place: piece}, place, 0, MAX_TOKEN_ID) is None:
-            raise wrong_type(place, "a string or an integer", piece)
-    return tuple(given)

@@ -82,24 +82,22 @@ class _Turn:
     results: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
-def read_conversation(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+def read_conversation(messages: object, system: object = None) -> list[dict[str, Any]]:
     """Returns the conversation as chat messages. Raises ``FieldError`` with the place."""
-    if body.get("messages") is None:
-        raise missing("messages")
-    given = array(body["messages"], "messages")
+    given = array(messages, "messages")
     if not given:
         raise _empty("messages")
     turns = _read_turns(given)
     _require_pairs(turns)
-    texts = [] if body.get("system") is None else _read_texts(body["system"], "system")
-    system = _BETWEEN.join(text for text in texts if text)
-    messages = [{"role": "system", "content": system}] if system else []
-    messages += [message for turn in turns for message in _messages(turn)]
+    texts = [] if system is None else _read_texts(system, "system")
+    instructions = _BETWEEN.join(text for text in texts if text)
+    found = [{"role": "system", "content": instructions}] if instructions else []
+    found += [message for turn in turns for message in _messages(turn)]
     try:
-        check_messages(messages)
+        check_messages(found)
     except MessageError as error:  # the readers of the blocks have checked nearly everything
         raise FieldError(f"Invalid 'messages': {error}.", param="messages", code="invalid_value") from error
-    return messages
+    return found
 
 
 def _read_turns(given: Sequence[object]) -> list[_Turn]:

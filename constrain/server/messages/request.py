@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from constrain.fields.logprobs import read_certificate, read_confidence
+from pydantic import WithJsonSchema
+
+from constrain.fields.declared import Fields, Flag, Reads, inside, one_among, within
+from constrain.fields.logprobs import ProofFields
 from constrain.fields.sampling import (
-    read_cache_prompt,
-    read_draft,
-    read_max_tokens,
-    read_sampling,
-    read_show_schema,
-    read_sources,
+    DraftFields,
+    KeepingFields,
+    Limit,
+    ShowingFields,
+    biases,
     read_stop,
+    smallest_limit,
 )
-from constrain.fields.thinking import effort_options, read_thinking
-from constrain.fields.values import FieldError, array, integer, kind_of, mapping, missing, one_of
+from constrain.fields.thinking import Thinking, ThinkingFields, effort_options
+from constrain.fields.values import FieldError, array, kind_of, mapping, missing, out_of_range
 from constrain.server.http.errors import convert_field_errors
 from constrain.server.messages.conversation import read_conversation
 from constrain.server.messages.errors import NO_THREADS
 from constrain.server.messages.tools import read_message_tools
-from constrain.server.requests.body import model_name
+from constrain.server.requests.declared import Body, SamplingFields
 from constrain.server.requests.formats import Format, Spelling, format_of, refuse_bare_schema, require_flat
 from constrain.server.requests.limits import MESSAGE_RANGES, RANGES
-from constrain.server.requests.peers import read_content
+from constrain.server.requests.peers import ContentFields
 from constrain.server.requests.places import Place, Places
-from constrain.server.requests.question import Question, take_prefill
-from constrain.server.requests.refusals import MESSAGES_FIELDS, refuse_fields
-from constrain.server.requests.streams import Streaming, read_stream
+from constrain.server.requests.question import Asked, PrefillFields, Question, take_prefill
+from constrain.server.requests.refusals import MESSAGES_FIELDS, unsupported
+from constrain.server.requests.streams import Streaming
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,36 +39,90 @@ if TYPE_CHECKING:
     from constrain.generation.options import ChatOptions
     from constrain.server.settings import Settings
 
-_RANGES = {**RANGES, **MESSAGE_RANGES}
-
 _THINKING = ("enabled", "disabled", "adaptive")
 _DISPLAYS = ("summarized", "omitted")
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
-
+_TEXT = {"type": "string", "minLength": 1}
+_STOPS = {"type": "array", "items": _TEXT, "maxItems": RANGES["stop_sequences"][1]}
+_FORMAT = {
+    "type": "object",
+    "properties": {"type": {"const": "json_schema"}, "schema": {"type": "object"}},
+    "required": ["type", "schema"],
+}
 _FORMATS = ("output_config.format", "output_format")
 """Names of the field for the format of the text: today's, and the one of earlier clients."""
 
 
+class _Thinking(Thinking):
+    type: Annotated[str, one_among(_THINKING)]
+    display: Annotated[str | None, one_among(_DISPLAYS)] = None
+
+
+class _OutputConfig(Fields):
+    effort: Annotated[str | None, one_among(_EFFORTS)] = None
+    format: Annotated[Any, WithJsonSchema(_FORMAT)] = None
+
+
+def _stops(given: object, name: str) -> list[str]:
+    return read_stop(array(given, name), name, RANGES["stop_sequences"][1])  # one text alone is no value
+
+
+def _refuse_parallel(_: object, name: str) -> None:
+    raise unsupported(name, "Use 'tool_choice.disable_parallel_tool_use'.")
+
+
+def _refuse_thread(_: object, name: str) -> None:
+    """Raises ``FieldError`` for a conversation that the server keeps, or has kept."""
+    raise FieldError(
+        f"Unsupported parameter: '{name}'. This server keeps no conversations. Send the whole conversation as "
+        f"'messages', without '{name}'.",
+        param=name,
+        code=NO_THREADS,
+    )
+
+
+class CountBody(
+    PrefillFields,
+    ContentFields,
+    ThinkingFields,
+    ProofFields,
+    ShowingFields,
+    DraftFields,
+    KeepingFields,
+    SamplingFields,
+    Body,
+):
+    """The body of a request whose tokens are counted, which needs no ``max_tokens``."""
+
+    refused = MESSAGES_FIELDS
+
+    temperature: Annotated[float | None, within(MESSAGE_RANGES["temperature"])] = None
+    logit_bias: Annotated[dict[int, float] | None, biases(RANGES["logit_bias"])] = None
+    thread: Annotated[None, Reads(_refuse_thread)] = None
+    messages: Any
+    system: Any = None
+    stop_sequences: Annotated[list[str] | None, Reads(_stops, _STOPS)] = None
+    max_tokens: Limit = None
+    thinking: Annotated[_Thinking | None, inside(_Thinking)] = None
+    output_config: Annotated[_OutputConfig | None, inside(_OutputConfig)] = None
+    output_format: Annotated[Any, WithJsonSchema(_FORMAT)] = None
+    tools: Any = None
+    tool_choice: Any = None
+    parallel_tool_calls: Annotated[None, Reads(_refuse_parallel)] = None
+    stream: Flag = None
+
+
+class MessagesBody(CountBody):
+    """The body of a request for a message."""
+
+    max_tokens: Limit
+
+
 @dataclass(frozen=True, slots=True)
-class MessagesRequest:
-    """The checked fields of a request for a message.
+class MessagesRequest(Asked):
+    """A request for a message. ``shows_thinking``: whether blocks of thinking have their text."""
 
-    Attributes:
-        model: name of the model.
-        question: question to the model.
-        streaming: how the answer is sent.
-        shows_thinking: whether blocks of thinking have their text.
-    """
-
-    model: str
-    question: Question
-    streaming: Streaming
     shows_thinking: bool
-
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        """The question, as a tuple of one."""
-        return (self.question,)
 
 
 @convert_field_errors()
@@ -74,81 +131,60 @@ def read_messages_request(body: Mapping[str, Any], settings: Settings) -> Messag
 
     Compiles schemas of tools. Unknown fields are accepted; known fields that this server cannot honour are refused.
     """
-    if body.get("max_tokens") is None:
-        raise missing("max_tokens")
-    return _read(body, settings)
+    return _read(MessagesBody.read(body), settings)
 
 
 @convert_field_errors()
 def read_count_request(body: Mapping[str, Any], settings: Settings) -> MessagesRequest:
     """Reads a parsed body whose tokens are counted, which needs no ``max_tokens``. Raises ``ApiError``."""
-    return _read(body, settings)
+    return _read(CountBody.read(body), settings)
 
 
-def _read(body: Mapping[str, Any], settings: Settings) -> MessagesRequest:
-    model = model_name(body)
-    refuse_fields(body, MESSAGES_FIELDS)
-    _refuse_threads(body)
-    messages = read_conversation(body)
-    options: ChatOptions = {**read_sampling(body, _RANGES), **read_show_schema(body)}
-    options |= {**read_draft(body), **read_confidence(body), **read_cache_prompt(body)}
-    options |= read_certificate(body)
-    if body.get("stop_sequences") is not None:
-        array(body["stop_sequences"], "stop_sequences")  # one text alone is no value of this field
-        options["stop"] = read_stop(body, "stop_sequences", RANGES["stop_sequences"][1]) or []
-    max_tokens, name = read_max_tokens(body, "max_tokens", least=1)
-    options |= max_tokens
-    thinking, shows_thinking = _read_thinking(body, max_tokens.get("max_tokens"))
-    options |= {**read_thinking(body, max_tokens.get("max_tokens")), **thinking}
-    if (effort := _read_effort(body)) is not None and options.get("thinking"):
-        options = {**effort_options(effort, max_tokens.get("max_tokens")), **options}
-    field, content = _read_format(body)
-    content = read_content(body, content, field)
-    tools, places = read_message_tools(body, settings.strict_subset)
+def _read(asked: CountBody, settings: Settings) -> MessagesRequest:
+    messages = read_conversation(asked.messages, asked.system)
+    max_tokens, name = smallest_limit({"max_tokens": asked.max_tokens})
+    options: ChatOptions = {**asked.plain_options(), **max_tokens}
+    if asked.stop_sequences is not None:
+        options["stop"] = asked.stop_sequences
+    most = max_tokens.get("max_tokens")
+    options |= asked.thinking_options(most)
+    if asked.thinking is not None:
+        _check_budget(asked.thinking, most)
+    if asked.output_config is not None and asked.output_config.effort and options.get("thinking"):
+        options = {**effort_options(asked.output_config.effort, most), **options}
+    field, content = _read_format(asked)
+    content = asked.content(content, field)
+    given = asked.given("tools", "tool_choice")
+    tools, places = read_message_tools(given, settings.strict_subset)
     options |= tools
     has_schema = content is not None and isinstance(content.schema, str)
-    options |= read_sources(body, has_schema=has_schema or bool(places))
-    messages, prefill = take_prefill(body, messages, options)
+    asked.require_quotes(has_schema=has_schema or bool(places))
+    messages, prefill = take_prefill(asked, messages, options)
     question = Question(messages, content, options, Places("messages", name, "tools", places), prefill=prefill)
-    return MessagesRequest(model, question, Streaming(read_stream(body)), shows_thinking)
+    shows_thinking = asked.thinking is None or asked.thinking.display != "omitted"
+    return MessagesRequest(asked.model, question, Streaming(asked.stream or False), shows_thinking)
 
 
-def _read_thinking(body: Mapping[str, Any], max_tokens: int | None) -> tuple[ChatOptions, bool]:
-    """Reads ``thinking``: the options for reasoning, and whether its text is returned. Raises ``FieldError``."""
-    if body.get("thinking") is None:
-        return {}, True
-    config = mapping(body["thinking"], "thinking")
-    kind = kind_of(config, _THINKING, "thinking")
-    display = config.get("display")
-    is_shown = display is None or one_of(display, _DISPLAYS, "thinking.display") != "omitted"
-    if kind == "disabled":
-        return {"thinking": False}, is_shown
-    if kind == "adaptive":
-        return {"thinking": "adaptive"}, is_shown
-    name = "thinking.budget_tokens"
-    budget = integer({name: config.get("budget_tokens")}, name, 1)
+def _check_budget(thinking: _Thinking, max_tokens: int | None) -> None:
+    """Raises ``FieldError`` for a budget of thinking that is missing, empty, or no less than the limit on tokens."""
+    if thinking.type != "enabled":
+        return
+    name, budget = "thinking.budget_tokens", thinking.budget_tokens
     if budget is None:
         raise missing(name)
+    if budget < 1:
+        raise out_of_range(name, "integer", ">=", 1, budget)
     if max_tokens is not None and budget >= max_tokens:
         raise FieldError(
             f"Invalid '{name}': 'max_tokens' counts the tokens of thinking, too, and must be greater than {budget}.",
             param=name,
             code="integer_above_max_value",
         )
-    return {"thinking": True, "max_reasoning_tokens": budget}, is_shown
 
 
-def _read_effort(body: Mapping[str, Any]) -> str | None:
-    """Reads ``output_config.effort``. Raises ``FieldError``."""
-    config = {} if body.get("output_config") is None else mapping(body["output_config"], "output_config")
-    effort = config.get("effort")
-    return None if effort is None else one_of(effort, _EFFORTS, "output_config.effort")
-
-
-def _read_format(body: Mapping[str, Any]) -> tuple[str, Format | None]:
-    """Reads the format of the text: its field, and the JSON Schema; ``None`` for any text. Raises ``FieldError``."""
-    config = {} if body.get("output_config") is None else mapping(body["output_config"], "output_config")
-    given = {_FORMATS[0]: config.get("format"), _FORMATS[1]: body.get("output_format")}
+def _read_format(asked: CountBody) -> tuple[str, Format | None]:
+    """Returns the field of the text's format, and its JSON Schema; ``None`` for any text. Raises ``FieldError``."""
+    given = {_FORMATS[0]: asked.output_config and asked.output_config.format, _FORMATS[1]: asked.output_format}
     found = [name for name in _FORMATS if given[name] is not None]
     if len(found) > 1:
         raise FieldError(
@@ -168,14 +204,3 @@ def _read_format(body: Mapping[str, Any]) -> tuple[str, Format | None]:
     schema = mapping(document["schema"], place.param)
     require_flat(schema, place)
     return name, format_of(schema, place)
-
-
-def _refuse_threads(body: Mapping[str, Any]) -> None:
-    """Raises ``FieldError`` for a conversation that the server keeps, or has kept (``thread``)."""
-    if body.get("thread") is not None:
-        raise FieldError(
-            "Unsupported parameter: 'thread'. This server keeps no conversations. Send the whole conversation as "
-            "'messages', without 'thread'.",
-            param="thread",
-            code=NO_THREADS,
-        )

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from constrain.chat.prompt.messages import to_json
 from constrain.fields.values import FieldError, array, boolean, mapping, missing, one_of, optional_text, required_text
 from constrain.server.http.account import warn
-from constrain.server.requests.refusals import unsupported
 from constrain.server.requests.tools import (
     MESSAGES_TOOL_NAME,
     Tools,
@@ -84,8 +83,6 @@ def _read_choice(body: Mapping[str, Any], tools: tuple[Tool, ...], kinds: Sequen
 
     ``kinds``: types of all tools of the request.
     """
-    if body.get("parallel_tool_calls") is not None:
-        raise unsupported("parallel_tool_calls", "Use 'tool_choice.disable_parallel_tool_use'.")
     if body.get("tool_choice") is None:
         return None, True
     given = mapping(body["tool_choice"], "tool_choice")

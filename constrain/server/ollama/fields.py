@@ -9,7 +9,6 @@ from constrain.chat.tools.checks import ANY_TOOL_NAME
 from constrain.fields.values import FieldError, array, mapping
 from constrain.llama.decoding.sampling import LISTS, OPTIONS
 from constrain.server.requests.formats import ANY_OBJECT, Format, format_of, require_flat
-from constrain.server.requests.peers import read_content
 from constrain.server.requests.places import Place
 from constrain.server.requests.refusals import ON_ALL_ENDPOINTS, unsupported
 from constrain.server.requests.tools import Tools, read_tools
@@ -91,25 +90,18 @@ _NO_TIME = re.compile(r"[+-]?(0+(\.0*)?|\.0+)([a-zµ]+)?")
 """Pattern of a duration of zero, such as ``"0"``, ``"0s"`` and ``"0.0m"``."""
 
 
-def read_shape(body: Mapping[str, Any]) -> Format | None:
-    """Returns what the content is: as ``format`` says, or the field of another server; ``None`` for any text.
-
-    Raises ``ApiError`` or ``FieldError``.
-    """
-    return read_content(body, _read_format(body.get("format")), "format")
-
-
-def _read_format(given: object) -> Format | None:
-    if given is None or given == "":
+def read_shape(given: object, name: str) -> Format | None:
+    """Reads what the content is; ``None`` for any text. Raises ``ApiError`` or ``FieldError``."""
+    if given == "":
         return None
-    place = Place("format", "invalid_json_schema", "schema in 'format'")
+    place = Place(name, "invalid_json_schema", f"schema in '{name}'")
     if given == "json":
         return format_of(ANY_OBJECT, place)
     if not isinstance(given, dict):
         what = f"{given!r:.80}" if isinstance(given, str) else f"of the type {type(given).__name__}"
         raise FieldError(
-            f"Invalid 'format': it is {what}; it must be \"json\" or a JSON Schema, which is an object.",
-            param="format",
+            f"Invalid '{name}': it is {what}; it must be \"json\" or a JSON Schema, which is an object.",
+            param=name,
             code="invalid_value",
         )
     require_flat(given, place)
@@ -157,7 +149,6 @@ def _split_types(schema: Any) -> Any:
     return {**schema, "type": sorted(each.strip() for each in schema["type"].split(","))}
 
 
-def read_keep_alive(body: Mapping[str, Any]) -> bool:
+def read_keep_alive(given: object, _: str) -> bool:
     """Reads how long the model stays loaded, in seconds or as a duration; returns whether it is zero."""
-    given = body.get("keep_alive")
     return _NO_TIME.fullmatch(given) is not None if isinstance(given, str) else given == 0 and given is not False

@@ -39,7 +39,7 @@ def convert_messages(given: object) -> list[dict[str, Any]]:
             converted.append(_convert_message(members, made, where))
             ids = {call["id"] for call in converted[-1].get("tool_calls", ())}
             are_made = any(each.startswith(made) for each in ids)
-    return read_messages({"messages": converted})
+    return read_messages(converted)
 
 
 def refuse_images(members: Mapping[str, Any], place: str = "") -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.values import boolean, missing, optional_text
+from constrain.fields.declared import Flag, Text  # noqa: TC001 - for Pydantic
+from constrain.fields.values import missing
 from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.requests.body import LATEST
+from constrain.server.requests.declared import UnnamedBody
 from constrain.server.requests.refusals import unsupported
 
 if TYPE_CHECKING:
@@ -42,13 +44,23 @@ def list_names(models: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in models)
 
 
+class NamedBody(UnnamedBody):
+    """A body that names a model."""
+
+    names = "TaggedModelName"
+
+    name: Text = None
+    verbose: Flag = None
+    stream: Flag = None
+
+
 @convert_field_errors()
 def read_named(body: Mapping[str, Any]) -> dict[str, Any]:
     """Reads a parsed body that names a model. Raises ``ApiError`` with the place."""
-    model, old = optional_text(body, "model"), optional_text(body, "name")
-    name = model or old
+    asked = NamedBody.read(body)
+    name = asked.model or asked.name
     if not name:
         raise missing("model")
-    if boolean(body, "verbose"):
+    if asked.verbose:
         raise unsupported("verbose", "This server does not list the tokens of a model; leave it out.")
-    return {"model": name, "stream": boolean(body, "stream") is not False}
+    return {"model": name, "stream": asked.stream is not False}

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from constrain.fields.sampling import read_max_tokens, read_sampling
-from constrain.fields.values import FieldError, boolean, integer, mapping
+from constrain.fields.declared import Flag, within
+from constrain.fields.sampling import smallest_limit, stops
 from constrain.llama.decoding.sampling import LISTS, OPTIONS
 from constrain.server.http.account import MAX_KEPT_WARNINGS, warn
 from constrain.server.ollama.fields import EVERYWHERE
-from constrain.server.requests.limits import RANGES
+from constrain.server.requests.declared import SamplingFields
 from constrain.server.requests.peers import PEERS
 from constrain.server.requests.refusals import asks_for_nothing, unsupported
 from constrain.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
+
+    from typing_extensions import Self
 
     from constrain.generation.options import ChatOptions
 
@@ -25,13 +26,10 @@ NUM_PREDICT = "options.num_predict"
 
 _FIELD = "options"
 
-OPTION_RANGES = {**RANGES, "temperature": (0, None), "stop": (0, 32)}
-"""Ranges of the options for sampling. Ollama has no upper limit on the temperature."""
+_MOST_STOPS = 32
+"""Texts of ``stop``. Ollama has no limit, and none on the temperature."""
 
 _SAMPLING = (*OPTIONS, *LISTS, "stop")
-
-_RANDOM_SEED = -1
-"""Value of ``seed`` for a fresh seed."""
 
 _LOADING = (
     "num_ctx",
@@ -62,37 +60,33 @@ _OUTSIDE = ("format", *PEERS)
 _KNOWN = (*_SAMPLING, *_LOADING, *_REFUSED, "num_predict", "penalize_newline")
 
 
-def read_options(body: Mapping[str, Any]) -> ChatOptions:
-    """Reads ``options`` for the generation. Unknown options are warnings. Raises ``FieldError``.
+class OllamaOptions(SamplingFields):
+    """``options``: those that change an answer. Unknown options are warnings."""
 
-    A ``num_predict`` of 0 or less is no limit, as in Ollama.
-    """
-    members = _members(body)
-    _refuse(members)
-    named = {name: members[name] for name in _SAMPLING if members.get(name) is not None}
-    with _name_place():
-        if integer(named, "seed") == _RANDOM_SEED:
-            del named["seed"]
-        found: ChatOptions = {**read_sampling(named, OPTION_RANGES)}
-        if (integer(members, "num_predict") or 0) > 0:
-            found |= read_max_tokens(members, "num_predict", least=1)[0]
-        _check_penalties(members, found)
+    temperature: Annotated[float | None, within((0, None))] = None
+    stop: Annotated[list[str] | None, stops(_MOST_STOPS)] = None
+    num_ctx: int | None = None
+    num_predict: int | None = None
+    penalize_newline: Flag = None
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any], place: str = "") -> Self:
+        """Reads the options. Raises ``FieldError``, also for options that change an answer and are not done here."""
+        _refuse(given)
+        return super().read(given, place)
+
+    def plain_options(self) -> ChatOptions:
+        """Returns the options for the generation. A ``num_predict`` of 0 or less is no limit, as in Ollama.
+
+        Raises ``FieldError`` for penalties that this server does not have.
+        """
+        found = super().plain_options()
+        if self.num_predict is not None and self.num_predict > 0:
+            found |= smallest_limit({"num_predict": self.num_predict})[0]
+        neutral = {"repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+        if self.penalize_newline is False and any(found.get(name, value) != value for name, value in neutral.items()):
+            raise unsupported(f"{_FIELD}.penalize_newline", "Penalties count line ends, too; leave it out.")
         return found
-
-
-def read_num_ctx(body: Mapping[str, Any]) -> int | None:
-    """Reads ``options.num_ctx`` where it says how much of a text is read; ``None`` for the served context.
-
-    Raises ``FieldError``.
-    """
-    with _name_place():
-        given = integer(_members(body), "num_ctx")
-    return given if given is not None and given > 0 else None
-
-
-def _members(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    given = body.get(_FIELD)
-    return {} if given is None else mapping(given, _FIELD)
 
 
 def _refuse(members: Mapping[str, Any]) -> None:
@@ -109,24 +103,3 @@ def _refuse(members: Mapping[str, Any]) -> None:
                 raise unsupported(f"{_FIELD}.{name}", advice)
     for name in unknown[:MAX_KEPT_WARNINGS]:
         warn(f"'{_FIELD}.{name:.64}' is no option{did_you_mean(name[:64], _KNOWN)}; it has no effect.")
-
-
-def _check_penalties(members: Mapping[str, Any], found: ChatOptions) -> None:
-    """Raises ``FieldError``, with the option as its place, for penalties that this server does not have."""
-    of_newlines = boolean(members, "penalize_newline")
-    neutral = {"repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
-    if all(found.get(name, value) == value for name, value in neutral.items()):
-        return
-    if of_newlines is False:
-        raise unsupported("penalize_newline", "Penalties count line ends, too; leave it out.")
-
-
-@contextlib.contextmanager
-def _name_place() -> Iterator[None]:
-    """Adds ``options`` to the place in each ``FieldError`` of the block."""
-    try:
-        yield
-    except FieldError as error:
-        place = f"{_FIELD}.{error.param}"
-        message = error.message.replace(f"'{error.param}'", f"'{place}'", 1)
-        raise FieldError(message, param=place, code=error.code) from error

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from constrain.fields.logprobs import read_certificate, read_logprobs
-from constrain.fields.sampling import read_cache_prompt, read_parallel
-from constrain.fields.thinking import read_thinking
-from constrain.fields.values import array, boolean, optional_text
+from pydantic import WithJsonSchema
+
+from constrain.fields.declared import Flag, Reads, Text, inside
+from constrain.fields.logprobs import LogprobFields, ProofFields
+from constrain.fields.sampling import KeepingFields
+from constrain.fields.thinking import ThinkingFields
+from constrain.fields.values import array
 from constrain.server.http.errors import convert_field_errors
 from constrain.server.ollama.fields import (
     CHAT_REFUSED,
@@ -18,12 +21,14 @@ from constrain.server.ollama.fields import (
     read_shape,
 )
 from constrain.server.ollama.messages import convert_messages, refuse_images
-from constrain.server.ollama.options import NUM_PREDICT, read_options
-from constrain.server.ollama.thinking import thinking_options
-from constrain.server.requests.body import model_name
+from constrain.server.ollama.options import NUM_PREDICT, OllamaOptions
+from constrain.server.ollama.thinking import LEVELS, read_think, think_options
+from constrain.server.requests.declared import Body
+from constrain.server.requests.formats import Format  # noqa: TC001 - for Pydantic
+from constrain.server.requests.peers import ContentFields
 from constrain.server.requests.places import Places
-from constrain.server.requests.question import Question, take_prefill
-from constrain.server.requests.refusals import refuse_fields, unsupported
+from constrain.server.requests.question import PrefillFields, Question, take_prefill
+from constrain.server.requests.refusals import unsupported
 from constrain.server.requests.streams import Streaming
 
 if TYPE_CHECKING:
@@ -33,9 +38,56 @@ if TYPE_CHECKING:
     from constrain.server.settings import Settings
 
 
+_THINK = {"anyOf": [{"enum": [*LEVELS]}, {"type": "boolean"}]}
+_FORMAT = {"anyOf": [{"type": "object"}, {"enum": ["json", ""]}]}
+
+
+class _AskingBody(ContentFields, ThinkingFields, ProofFields, LogprobFields, KeepingFields, Body):
+    names = "TaggedModelName"
+
+    options: Annotated[OllamaOptions | None, inside(OllamaOptions)] = None
+    think: Annotated[bool | str | None, Reads(read_think, _THINK)] = None
+    keep_alive: Annotated[bool, Reads(read_keep_alive, {})] = False
+    format: Annotated[Format | None, Reads(read_shape, _FORMAT)] = None
+    stream: Flag = None
+
+    def all_options(self) -> ChatOptions:
+        """Returns the options for the generation. Raises ``FieldError``."""
+        options = {**(self.options or OllamaOptions()).plain_options(), **self.logprobs_options()}
+        found: ChatOptions = {**options, **self.plain_options()}
+        most = found.get("max_tokens")
+        found |= self.thinking_options(most)
+        return found if self.think is None else found | think_options(self.think, most)
+
+    def request(self, question: Question | None, options: ChatOptions) -> OllamaRequest:
+        """Returns the request. Answers are sent while they are written, unless ``stream`` is false."""
+        return OllamaRequest(self.model, question, Streaming(self.stream is not False), self.keep_alive, options)
+
+
+class ChatBody(PrefillFields, _AskingBody):
+    """The body of ``/api/chat``. OpenAI's types say what fields of the type ``Any`` may be."""
+
+    refused = CHAT_REFUSED
+
+    messages: Any = None
+    parallel_tool_calls: Flag = None
+    tool_choice: Annotated[Any, WithJsonSchema({"type": ["string", "object"]})] = None
+    tools: Any = None
+
+
+class GenerateBody(_AskingBody):
+    """The body of ``/api/generate``."""
+
+    refused = GENERATE_REFUSED
+
+    prompt: Text = None
+    system: Text = None
+    raw: Flag = None
+
+
 @dataclass(frozen=True, slots=True)
 class OllamaRequest:
-    """The checked fields of a request whose model writes an answer, or is only loaded or unloaded.
+    """A request whose model writes an answer, or, without a question, is only loaded or unloaded.
 
     Attributes:
         model: name of the model, with or without a tag.
@@ -63,19 +115,17 @@ def read_ollama_chat(body: Mapping[str, Any], settings: Settings) -> OllamaReque
 
     Compiles schemas of tools. Unknown fields are accepted; known fields that this server cannot honour are refused.
     """
-    model = model_name(body)
-    refuse_fields(body, CHAT_REFUSED)
-    options, is_unloading = _read_common(body)
-    content = read_shape(body)
-    tools = read_functions(body, settings.strict_subset)
-    options |= tools.options(parallel=read_parallel(body))
-    messages = body.get("messages")
+    asked = ChatBody.read(body)
+    options = asked.all_options()
+    content = asked.content(asked.format, "format")
+    tools = read_functions(asked.given("tools", "tool_choice"), settings.strict_subset)
+    options |= tools.options(parallel=asked.parallel_tool_calls is not False)
     question = None
-    if messages is not None and array(messages, "messages"):
+    if asked.messages is not None and array(asked.messages, "messages"):
         places = Places("messages", NUM_PREDICT, tools.field, tools.places)
-        asked, prefill = take_prefill(body, convert_messages(messages), options)
-        question = Question(asked, content, options, places, prefill=prefill)
-    return OllamaRequest(model, question, _read_streaming(body), is_unloading, options)
+        messages, prefill = take_prefill(asked, convert_messages(asked.messages), options)
+        question = Question(messages, content, options, places, prefill=prefill)
+    return asked.request(question, options)
 
 
 @convert_field_errors()
@@ -84,40 +134,20 @@ def read_ollama_generate(body: Mapping[str, Any], settings: Settings) -> OllamaR
 
     With ``raw``, the model continues the prompt; otherwise it answers, and the prompt is a message of the user.
     """
-    model = model_name(body)
-    refuse_fields(body, GENERATE_REFUSED)
     refuse_images(body)
-    options, is_unloading = _read_common(body)
-    content = read_shape(body)
-    prompt, system = optional_text(body, "prompt") or "", optional_text(body, "system")
-    is_raw = boolean(body, "raw") or False
-    if is_raw and system:
+    asked = GenerateBody.read(body)
+    options = asked.all_options()
+    content = asked.content(asked.format, "format")
+    prompt, system = asked.prompt or "", asked.system
+    if asked.raw and system:
         raise unsupported("system", "With 'raw', the prompt is all that the model reads; write it into 'prompt'.")
-    if is_raw and options.pop("thinking", None):
+    if asked.raw and options.pop("thinking", None):
         raise unsupported("think", "With 'raw', the prompt begins the reasoning where there is one; leave it out.")
     question = None
-    if prompt and is_raw:
+    if prompt and asked.raw:
         question = Question(prompt, content, options, Places("prompt", NUM_PREDICT))
     elif prompt:
         messages = [{"role": "system", "content": system}] if system else []
         messages.append({"role": "user", "content": prompt})
         question = Question(messages, content, options, Places("prompt", NUM_PREDICT))
-    return OllamaRequest(model, question, _read_streaming(body), is_unloading, options)
-
-
-def _read_common(body: Mapping[str, Any]) -> tuple[ChatOptions, bool]:
-    """Reads the fields that both endpoints have. Raises ``FieldError``.
-
-    Returns the options for the generation, and whether the model is to be unloaded.
-    """
-    options: ChatOptions = {**read_options(body), **read_logprobs(body), **read_cache_prompt(body)}
-    options |= read_certificate(body)
-    most = options.get("max_tokens")
-    thinking = thinking_options(body, most)
-    options |= {**read_thinking(body, most), **thinking}
-    return options, read_keep_alive(body)
-
-
-def _read_streaming(body: Mapping[str, Any]) -> Streaming:
-    """Reads ``stream``: answers are sent while they are written, unless it is false. Raises ``FieldError``."""
-    return Streaming(boolean(body, "stream") is not False)
+    return asked.request(question, options)

@@ -2,55 +2,75 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from constrain.fields.values import array, boolean, integer, missing, optional_text, wrong_type
+from constrain.fields.declared import Flag, Reads, Text, inside, within
+from constrain.fields.values import array, wrong_type
 from constrain.server.embeddings.request import EmbeddingRequest
 from constrain.server.http.errors import ApiError, convert_field_errors
-from constrain.server.ollama.options import read_num_ctx, read_options
-from constrain.server.requests.body import model_name
+from constrain.server.ollama.options import OllamaOptions
+from constrain.server.requests.declared import Body
 from constrain.server.requests.limits import RANGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_TEXT = {"type": "string"}
+_LISTED = {"type": "array", "items": {**_TEXT, "minLength": 1}, "maxItems": RANGES["input"][1]}
+
+
+def _inputs(given: object, name: str) -> tuple[str, ...]:
+    """Reads a text, or several."""
+    if isinstance(given, str):
+        return (given,) if given else ()
+    if not isinstance(given, list):
+        raise wrong_type(name, "a string or an array", given)
+    for index, text in enumerate(array(given, name, RANGES["input"][1])):
+        place = f"{name}[{index}]"
+        if not isinstance(text, str):
+            raise wrong_type(place, "a string", text)
+        if not text:
+            raise ApiError(f"Invalid '{place}': it is an empty string.", param=place, code="invalid_value")
+    return tuple(given)
+
+
+class _TextsBody(Body):
+    names = "TaggedModelName"
+
+    options: Annotated[OllamaOptions | None, inside(OllamaOptions)] = None
+
+    def request(self, inputs: tuple[str, ...], field: str, dimensions: int | None, *, is_cut: bool) -> EmbeddingRequest:
+        """Returns the request for vectors; ``num_ctx`` says how much of a text is read."""
+        read = None if self.options is None else self.options.num_ctx
+        if self.options is not None:
+            self.options.plain_options()
+        longest = read if read is not None and read > 0 else None
+        return EmbeddingRequest(self.model, inputs, "float", dimensions, field, max_tokens=longest, truncate=is_cut)
+
+
+class EmbedBody(_TextsBody):
+    """The body of ``/api/embed``."""
+
+    input: Annotated[tuple[str, ...], Reads(_inputs, {"anyOf": [_TEXT, _LISTED]})]
+    truncate: Flag = None
+    dimensions: Annotated[int | None, within((1, None))] = None
+
+
+class OldEmbeddingsBody(_TextsBody):
+    """The body of ``/api/embeddings``."""
+
+    prompt: Text = None
+
 
 @convert_field_errors()
 def read_embed(body: Mapping[str, Any]) -> EmbeddingRequest:
     """Reads a parsed body of ``/api/embed``: a text, or several. Raises ``ApiError`` with the place."""
-    given = body.get("input")
-    if given is None:
-        raise missing("input")
-    if isinstance(given, str):
-        inputs: tuple[str, ...] = (given,) if given else ()
-    elif isinstance(given, list):
-        texts = array(given, "input", RANGES["input"][1])
-        inputs = tuple(_text(text, f"input[{index}]") for index, text in enumerate(texts))
-    else:
-        raise wrong_type("input", "a string or an array", given)
-    is_cut = boolean(body, "truncate") is not False
-    return _request(body, inputs, "input", dimensions=integer(body, "dimensions", 1), is_cut=is_cut)
+    asked = EmbedBody.read(body)
+    return asked.request(asked.input, "input", asked.dimensions, is_cut=asked.truncate is not False)
 
 
 @convert_field_errors()
 def read_old_embeddings(body: Mapping[str, Any]) -> EmbeddingRequest:
     """Reads a parsed body of ``/api/embeddings``: one text, as ``prompt``. Raises ``ApiError`` with the place."""
-    prompt = optional_text(body, "prompt")
-    return _request(body, (prompt,) if prompt else (), "prompt", dimensions=None, is_cut=True)
-
-
-def _request(
-    body: Mapping[str, Any], inputs: tuple[str, ...], field: str, *, dimensions: int | None, is_cut: bool
-) -> EmbeddingRequest:
-    read_options(body)
-    return EmbeddingRequest(
-        model_name(body), inputs, "float", dimensions, field, max_tokens=read_num_ctx(body), truncate=is_cut
-    )
-
-
-def _text(given: object, place: str) -> str:
-    if not isinstance(given, str):
-        raise wrong_type(place, "a string", given)
-    if not given:
-        raise ApiError(f"Invalid '{place}': it is an empty string.", param=place, code="invalid_value")
-    return given
+    asked = OldEmbeddingsBody.read(body)
+    return asked.request((asked.prompt,) if asked.prompt else (), "prompt", None, is_cut=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from constrain.chat.families.forms import detect_thinking
 from constrain.fields.thinking import effort_options
@@ -11,8 +11,6 @@ from constrain.generation.reasoning import always_reasons
 from constrain.server.http.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from constrain.generation.options import ChatOptions
     from constrain.llama.model import Model
 
@@ -22,27 +20,19 @@ LEVELS = ("low", "medium", "high")
 """Amounts of reasoning; see ``fields.thinking.EFFORT_TOKENS``."""
 
 
-def read_think(body: Mapping[str, Any]) -> bool | None:
-    """Reads whether the model reasons; ``None`` leaves it to the server. Raises ``FieldError``."""
-    given = body.get(_FIELD)
-    if given is None or isinstance(given, bool):
+def read_think(given: object, name: str) -> bool | str | None:
+    """Reads whether the model reasons, and how much. Raises ``FieldError``."""
+    if isinstance(given, bool):
         return given
     if not isinstance(given, str):
-        raise wrong_type(_FIELD, "a boolean or a string", given)
-    one_of(given, LEVELS, _FIELD)
-    return True
+        raise wrong_type(name, "a boolean or a string", given)
+    return one_of(given, LEVELS, name)
 
 
-def thinking_options(body: Mapping[str, Any], max_tokens: int | None) -> ChatOptions:
-    """Reads ``think`` as options for the generation. Raises ``FieldError``.
-
-    ``max_tokens``: limit on all tokens, of which reasoning takes at most half.
-    """
-    wanted = read_think(body)
-    if wanted is None:
-        return {}
-    found: ChatOptions = {"thinking": wanted}
-    return found | effort_options(body[_FIELD], max_tokens) if isinstance(body[_FIELD], str) else found
+def think_options(think: bool | str, max_tokens: int | None) -> ChatOptions:  # noqa: FBT001
+    """Returns the options of ``think``. ``max_tokens``: limit on all tokens, of which reasoning takes at most half."""
+    found: ChatOptions = {"thinking": think is not False}
+    return found | effort_options(think, max_tokens) if isinstance(think, str) else found
 
 
 def require_thinking(name: str, model: Model, options: ChatOptions) -> None:

@@ -4,77 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.server.openapi.bodies import CHAT_REQUEST, CONTENT, EXTENSION, FLAG, MODEL_NAME, PENALTY, SAMPLING
+from constrain.server.llama_server.request import CompletionBody, DetokenizeBody, InfillBody, TokenizeBody
+from constrain.server.openapi.bodies import CHAT_REQUEST, EXTENSION
 from constrain.server.openapi.operation import WORK, Operation, in_path, in_query, object_schema
 from constrain.server.openapi.shapes import WrittenShape
-from constrain.server.requests.limits import RANGES
 
 if TYPE_CHECKING:
     from constrain.server.openapi.shapes import Schema
 
 _TEXT: Schema = {"type": "string"}
-_INTEGER: Schema = {"type": ["integer", "null"]}
-_NUMBER: Schema = {"type": ["number", "null"]}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _IDS: Schema = {"type": "array", "items": _COUNT}
-_MODEL: Schema = {"anyOf": [MODEL_NAME, {"type": "null"}]}
-
-_ANSWERING: dict[str, Schema] = {
-    **CONTENT,
-    **{name: schema for name, schema in SAMPLING.items() if name != "seed"},
-    "frequency_penalty": {"type": ["number", "null"], **PENALTY},
-    "max_tokens": _INTEGER,
-    "model": _MODEL,
-    "n_predict": _INTEGER,
-    "presence_penalty": {"type": ["number", "null"], **PENALTY},
-    "return_tokens": FLAG,
-    "seed": _INTEGER,
-    "stop": {
-        "anyOf": [
-            {"type": ["string", "null"], "minLength": 1},
-            {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": RANGES["stop_sequences"][1]},
-        ]
-    },
-    "stream": FLAG,
-    "temperature": {**_NUMBER, "minimum": 0},
-    "top_p": {**_NUMBER, "minimum": 0, "maximum": 1},
-}
-
-
-def _request(name: str, required: dict[str, Schema], optional: dict[str, Schema]) -> WrittenShape:
-    members = {**required, **optional}
-    return WrittenShape(name, {name: {"type": "object", "properties": members, "required": list(required)}})
-
-
-_COMPLETION_REQUEST = _request(
-    "LlamaCompletionRequest",
-    {"prompt": {"anyOf": [_TEXT, {"type": "array", "items": {"anyOf": [_TEXT, _COUNT]}}]}},
-    _ANSWERING,
-)
-_FILE: Schema = {
-    "type": "object",
-    "properties": {"filename": {"type": ["string", "null"]}, "text": _TEXT},
-    "required": ["text"],
-}
-_INFILL_REQUEST = _request(
-    "LlamaInfillRequest",
-    {"input_prefix": _TEXT, "input_suffix": _TEXT},
-    {
-        **_ANSWERING,
-        "input_extra": {"anyOf": [{"type": "array", "items": _FILE}, {"type": "null"}]},
-        "prompt": {"type": ["string", "null"]},
-    },
-)
-_TOKENIZE_REQUEST = _request(
-    "LlamaTokenizeRequest",
-    {},
-    {
-        **dict.fromkeys(("add_special", "add_special_tokens", "parse_special", "with_pieces"), FLAG),
-        **{name: {"type": ["string", "null"]} for name in ("content", "prompt")},
-        "model": _MODEL,
-    },
-)
-_DETOKENIZE_REQUEST = _request("LlamaDetokenizeRequest", {"tokens": _IDS}, {"model": _MODEL})
+_COMPLETION_REQUEST = WrittenShape("LlamaCompletionRequest", {"LlamaCompletionRequest": CompletionBody.describe()})
+_INFILL_REQUEST = WrittenShape("LlamaInfillRequest", {"LlamaInfillRequest": InfillBody.describe()})
+_TOKENIZE_REQUEST = WrittenShape("LlamaTokenizeRequest", {"LlamaTokenizeRequest": TokenizeBody.describe()})
+_DETOKENIZE_REQUEST = WrittenShape("LlamaDetokenizeRequest", {"LlamaDetokenizeRequest": DetokenizeBody.describe()})
 
 _PIECE = object_schema(index=_COUNT, content=_TEXT, stop={"const": False})
 _LAST = object_schema(

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from constrain.server.messages.conversation import NOT_TEXT
-from constrain.server.openapi.bodies import (
-    BEGINNING,
-    CONTENT,
-    EXTENSION,
-    FLAG,
-    LIMIT,
-    MODEL_NAME,
-    PENALTY,
-    PROOF,
-    SAMPLING,
-    SHOWING,
-    THINKING,
-    range_schema,
-)
+from constrain.server.messages.request import CountBody, MessagesBody
+from constrain.server.openapi.bodies import EXTENSION
 from constrain.server.openapi.shapes import Schema, WrittenShape, of_other_types, reference
-from constrain.server.requests.limits import MESSAGE_RANGES, RANGES
 from constrain.server.requests.tools import MESSAGES_TOOL_NAME
 
+if TYPE_CHECKING:
+    from constrain.server.requests.declared import Body
+
+_FLAG: Schema = {"type": ["boolean", "null"]}
 _TEXT: Schema = {"type": "string"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _OBJECT: Schema = {"type": "object"}
@@ -57,7 +50,7 @@ _TEXTS: Schema = {"anyOf": [_TEXT, _array(reference("MessagesRequest.Text"))]}
 _RESULT: Schema = {"anyOf": [_TEXT, _array({"anyOf": [reference("MessagesRequest.Text"), of_other_types("text")]})]}
 _RESULT_BLOCK = _object(
     {"type": {"const": "tool_result"}, "tool_use_id": {"type": "string", "minLength": 1}},
-    {"content": _or_null(_RESULT), "is_error": FLAG},
+    {"content": _or_null(_RESULT), "is_error": _FLAG},
 )
 
 
@@ -76,15 +69,15 @@ _TOOL = _object(
     {
         "type": {"enum": ["custom", None]},
         "description": {"type": ["string", "null"]},
-        "strict": FLAG,
+        "strict": _FLAG,
         "input_examples": _or_null(_array(_OBJECT)),
         "allowed_callers": _or_null(_array({})),
     },
 )
 _CHOICE: Schema = {
     "anyOf": [
-        _object({"type": _one_of("auto", "any", "none")}, {"disable_parallel_tool_use": FLAG}),
-        _object({"type": {"const": "tool"}, "name": _TEXT}, {"disable_parallel_tool_use": FLAG}),
+        _object({"type": _one_of("auto", "any", "none")}, {"disable_parallel_tool_use": _FLAG}),
+        _object({"type": {"const": "tool"}, "name": _TEXT}, {"disable_parallel_tool_use": _FLAG}),
     ]
 }
 _DISPLAY: dict[str, Schema] = {"display": {"enum": ["summarized", "omitted", None]}}
@@ -93,41 +86,6 @@ _THINKING: Schema = {
         _object({"type": {"const": "enabled"}, "budget_tokens": {"type": "integer", "minimum": 1}}, _DISPLAY),
         _object({"type": _one_of("adaptive", "disabled")}, _DISPLAY),
     ]
-}
-_FORMAT = _object({"type": {"const": "json_schema"}, "schema": _OBJECT})
-_OUTPUT_CONFIG = _object(
-    {}, {"effort": {"enum": ["low", "medium", "high", "xhigh", "max", None]}, "format": _or_null(_FORMAT)}
-)
-_ASKED: dict[str, Schema] = {
-    **{name: schema for name, schema in SAMPLING.items() if name != "stop"},
-    **PROOF,
-    **SHOWING,
-    **CONTENT,
-    **BEGINNING,
-    **THINKING,
-    "frequency_penalty": {"type": ["number", "null"], **PENALTY},
-    "max_tokens": {"type": ["integer", "null"], **LIMIT},
-    "messages": {**_array(reference("MessagesRequest.Message")), "minItems": 1},
-    "model": MODEL_NAME,
-    "output_config": _or_null(_OUTPUT_CONFIG),
-    "output_format": _or_null(_FORMAT),
-    "presence_penalty": {"type": ["number", "null"], **PENALTY},
-    "stop_sequences": {
-        "type": ["array", "null"],
-        "items": {"type": "string", "minLength": 1},
-        "maxItems": RANGES["stop_sequences"][1],
-    },
-    "stream": FLAG,
-    "system": _or_null(_TEXTS),
-    "thread": {"type": "null"},
-    "temperature": range_schema(MESSAGE_RANGES["temperature"], "number"),
-    "thinking": _or_null(_THINKING),
-    "tool_choice": _or_null(_CHOICE),
-    "tools": {
-        "type": ["array", "null"],
-        "items": {"anyOf": [reference("MessagesRequest.Tool"), of_other_types("custom")]},
-    },
-    "top_p": range_schema(RANGES["top_p"], "number"),
 }
 _READ_BLOCKS = ("text", "tool_use", "tool_result", "thinking", "redacted_thinking")
 _NO_BLOCK = of_other_types(*_READ_BLOCKS, *NOT_TEXT)
@@ -156,21 +114,25 @@ _PARTS: dict[str, Schema] = {
 }
 
 
-def _request(*required: str) -> Schema:
-    return {"type": "object", "properties": _ASKED, "required": list(required)}
-
-
-MESSAGES_REQUEST = WrittenShape(
-    "MessagesRequest",
-    {
-        "MessagesRequest": {
-            **_request("model", "messages", "max_tokens"),
-            "properties": {**_ASKED, "max_tokens": {"type": "integer", **LIMIT}},
-        },
-        **_PARTS,
+_WRITTEN: dict[str, Schema] = {
+    "messages": {**_array(reference("MessagesRequest.Message")), "minItems": 1},
+    "system": _or_null(_TEXTS),
+    "thinking": _or_null(_THINKING),
+    "tool_choice": _or_null(_CHOICE),
+    "tools": {
+        "type": ["array", "null"],
+        "items": {"anyOf": [reference("MessagesRequest.Tool"), of_other_types("custom")]},
     },
-)
-COUNT_REQUEST = WrittenShape("CountRequest", {"CountRequest": _request("model", "messages"), **_PARTS})
+}
+
+
+def _request(name: str, body: type[Body]) -> WrittenShape:
+    described = body.describe()
+    return WrittenShape(name, {name: {**described, "properties": {**described["properties"], **_WRITTEN}}, **_PARTS})
+
+
+MESSAGES_REQUEST = _request("MessagesRequest", MessagesBody)
+COUNT_REQUEST = _request("CountRequest", CountBody)
 
 _BLOCKS: Schema = {
     "anyOf": [

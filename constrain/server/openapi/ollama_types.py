@@ -48,34 +48,11 @@ class OllamaTool(TypedDict, total=False):
     function: Required[OllamaFunction]
 
 
-class OllamaBody(TypedDict, total=False):
-    """The members that requests for an answer share."""
-
-    format: Any
-    keep_alive: Any
-    logprobs: bool
-    model: Required[str]
-    options: dict[str, Any]
-    stream: bool
-    think: bool | Literal["low", "medium", "high"]
-    top_logprobs: int
-
-
-class OllamaChatBody(OllamaBody, total=False):
-    """The body of ``/api/chat``."""
+class OllamaChatBody(TypedDict, total=False):
+    """The lists in the body of ``/api/chat``."""
 
     messages: list[OllamaMessage]
-    parallel_tool_calls: bool
-    tool_choice: Any
     tools: list[OllamaTool]
-
-
-class OllamaGenerateBody(OllamaBody, total=False):
-    """The body of ``/api/generate``."""
-
-    prompt: str
-    raw: bool
-    system: str
 
 
 class OllamaAnswer(TypedDict, total=False):
@@ -107,24 +84,6 @@ class OllamaGenerateAnswer(OllamaAnswer, total=False):
     thinking: str
 
 
-class OllamaEmbedBody(TypedDict, total=False):
-    """The body of ``/api/embed``."""
-
-    dimensions: int
-    input: Required[str | list[str]]
-    model: Required[str]
-    options: dict[str, Any]
-    truncate: bool
-
-
-class OllamaOldEmbedBody(TypedDict, total=False):
-    """The body of ``/api/embeddings``."""
-
-    model: Required[str]
-    options: dict[str, Any]
-    prompt: str
-
-
 class OllamaVectors(TypedDict):
     """The response of ``/api/embed``."""
 
@@ -133,15 +92,6 @@ class OllamaVectors(TypedDict):
     total_duration: int
     load_duration: int
     prompt_eval_count: int
-
-
-class OllamaNamed(TypedDict, total=False):
-    """A body that names a model."""
-
-    model: str
-    name: str
-    stream: bool
-    verbose: bool
 
 
 class OllamaStatus(TypedDict):

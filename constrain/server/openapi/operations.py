@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from constrain.server.openapi.bodies import (
     CHAT_COMPLETION,
@@ -14,7 +14,6 @@ from constrain.server.openapi.bodies import (
     EMBEDDING_REQUEST,
     EMBEDDINGS,
     EVENT,
-    MODEL_NAME,
     RESPONSE,
     RESPONSES_REQUEST,
 )
@@ -31,11 +30,8 @@ from constrain.server.openapi.messages import (
 from constrain.server.openapi.ollama_operations import OLLAMA_OPERATIONS
 from constrain.server.openapi.operation import WORK, Operation, in_path, in_query, object_schema
 from constrain.server.openapi.playground import PLAYGROUND_OPERATIONS
+from constrain.server.openapi.shapes import Schema, reference
 from constrain.server.requests.limits import MESSAGE_RANGES, RANGES
-
-if TYPE_CHECKING:
-    from constrain.server.openapi.shapes import Schema
-
 
 _LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": RANGES["limit"][1], "default": 20}
 
@@ -195,7 +191,10 @@ OPERATIONS = (
         "Describes one model.",
         {"anyOf": [_MODEL, MODEL_INFO]},
         (404,),
-        parameters=(in_path("name", "Of the model.", {"anyOf": [MODEL_NAME, {"type": "string"}]}), _VERSION),
+        parameters=(
+            in_path("name", "Of the model.", {"anyOf": [reference("ModelName"), {"type": "string"}]}),
+            _VERSION,
+        ),
         error_forms=("Error", *_MESSAGES_ERRORS),
     ),
     *OLLAMA_OPERATIONS,

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.fields.sampling import MAX_TOKEN_ID
-from constrain.language.policies import CHOICES
-from constrain.server.openapi.bodies import FLAG, MODEL_NAME, PENALTY, SAMPLING, SHOWING, range_schema
 from constrain.server.openapi.operation import WORK, Operation, in_path, object_schema
 from constrain.server.openapi.shapes import WrittenShape, reference
 from constrain.server.playground.endpoint import API
-from constrain.server.playground.language import KINDS
 from constrain.server.playground.objects import VERSION
 from constrain.server.playground.page import FILES, PAGE
-from constrain.server.requests.limits import RANGES
+from constrain.server.playground.request import BudgetBody, CheckBody, ExplainBody, GenerationBody, WhyBody
 
 if TYPE_CHECKING:
     from constrain.server.openapi.shapes import Schema
@@ -26,79 +23,13 @@ _NUMBER: Schema = {"type": "number"}
 _LOGPROB: Schema = {"type": "number", "maximum": 0.001}
 _SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 _TOKEN: Schema = {"type": "integer", "minimum": 0, "maximum": MAX_TOKEN_ID}
-_TOKENS: Schema = {"type": ["array", "null"], "items": _TOKEN}
-_PREFIX: Schema = {"anyOf": [{"type": ["string", "null"]}, _TOKENS]}
 _EXPECTED: Schema = {"type": "array", "items": object_schema(name=_TEXT, pointer=_TEXT)}
 
-_LANGUAGE = WrittenShape(
-    "PlaygroundLanguage",
-    {
-        "PlaygroundLanguage": {
-            "type": "object",
-            "properties": {
-                "kind": {"enum": list(KINDS)},
-                "text": _TEXT,
-                "policies": {
-                    "type": ["object", "null"],
-                    "properties": {name: {"enum": list(choices)} for name, choices in CHOICES.items()},
-                    "additionalProperties": False,
-                },
-            },
-            "required": ["kind", "text"],
-        }
-    },
-)
-_LANGUAGE_OR_NULL: Schema = {"anyOf": [reference(_LANGUAGE.name), {"type": "null"}]}
-
-_ABOUT_ANSWER: dict[str, Schema] = {
-    **SAMPLING,
-    **{name: schema for name, schema in SHOWING.items() if name != "draft"},
-    "frequency_penalty": {"type": ["number", "null"], **PENALTY},
-    "language": _LANGUAGE_OR_NULL,
-    "messages": {"type": "array", "items": {"type": "object"}, "minItems": 1},
-    "model": MODEL_NAME,
-    "parallel_tool_calls": FLAG,
-    "presence_penalty": {"type": ["number", "null"], **PENALTY},
-    "temperature": range_schema(RANGES["temperature"], "number"),
-    "tool_choice": {"type": ["string", "object", "null"]},
-    "tools": {"type": ["array", "null"], "items": {"type": "object"}, "maxItems": RANGES["tools"][1]},
-    "top_p": range_schema(RANGES["top_p"], "number"),
-}
-_LIMIT: Schema = {"type": ["integer", "null"], "minimum": 1}
-
-
-def _request(name: str, required: tuple[str, ...], **members: Schema) -> WrittenShape:
-    """Returns the shape of a body about an answer, with further members."""
-    known = {**_ABOUT_ANSWER, "draft": SHOWING["draft"], "max_completion_tokens": _LIMIT, **members}
-    schema: Schema = {"type": "object", "properties": known, "required": ["model", "messages", *required]}
-    return WrittenShape(name, {name: schema, **_LANGUAGE.schemas})
-
-
-GENERATION_REQUEST = _request("PlaygroundRequest", (), max_tokens=_LIMIT, prefix=_PREFIX)
-
-
-def _place_request(name: str, optional: dict[str, Schema] | None = None, /, **members: Schema) -> WrittenShape:
-    """Returns the shape of a body about a place of an answer at hand, with members that it needs or may have."""
-    known = {**_ABOUT_ANSWER, "tokens": _TOKENS, **(optional or {}), **members}
-    schema: Schema = {"type": "object", "properties": known, "required": ["model", "messages", *members]}
-    return WrittenShape(name, {name: schema, **_LANGUAGE.schemas})
-
-
-BUDGET_REQUEST = _place_request("PlaygroundBudgetRequest", max_tokens=_TOKEN)
-WHY_REQUEST = _place_request(
-    "PlaygroundWhyRequest", {"max_tokens": _LIMIT, "max_completion_tokens": _LIMIT}, token=_TOKEN
-)
-
-
-def _language_request(name: str, **members: Schema) -> WrittenShape:
-    """Returns the shape of a body about a schema or grammar."""
-    known = {"model": MODEL_NAME, "language": _LANGUAGE_OR_NULL, **members}
-    schema: Schema = {"type": "object", "properties": known, "required": ["model", *members]}
-    return WrittenShape(name, {name: schema, **_LANGUAGE.schemas})
-
-
-CHECK_REQUEST = _language_request("PlaygroundCheckRequest")
-EXPLAIN_REQUEST = _language_request("PlaygroundExplainRequest", text=_TEXT)
+GENERATION_REQUEST = WrittenShape("PlaygroundRequest", {"PlaygroundRequest": GenerationBody.describe()})
+BUDGET_REQUEST = WrittenShape("PlaygroundBudgetRequest", {"PlaygroundBudgetRequest": BudgetBody.describe()})
+WHY_REQUEST = WrittenShape("PlaygroundWhyRequest", {"PlaygroundWhyRequest": WhyBody.describe()})
+CHECK_REQUEST = WrittenShape("PlaygroundCheckRequest", {"PlaygroundCheckRequest": CheckBody.describe()})
+EXPLAIN_REQUEST = WrittenShape("PlaygroundExplainRequest", {"PlaygroundExplainRequest": ExplainBody.describe()})
 
 _LIKELY = object_schema(token=_TOKEN, text=_TEXT, logprob=_LOGPROB)
 _TRACED = object_schema(
@@ -111,7 +42,10 @@ _TRACED = object_schema(
     logprob=_LOGPROB,
     allowed=_COUNT_OR_NULL,
     mass=_SHARE,
-    top={"type": "array", "items": object_schema(token=_TOKEN, text=_TEXT, logprob=_LOGPROB, allowed=FLAG)},
+    top={
+        "type": "array",
+        "items": object_schema(token=_TOKEN, text=_TEXT, logprob=_LOGPROB, allowed={"type": ["boolean", "null"]}),
+    },
     allowed_top={"type": "array", "items": _LIKELY},
     tokens_left=_COUNT,
     least_tokens=_COUNT,

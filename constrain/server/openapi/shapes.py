@@ -7,7 +7,7 @@ Bodies of other APIs are written as schemas (``WrittenShape``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
     from pydantic.json_schema import JsonSchemaMode
 
+    from constrain.server.requests.declared import Body
+
 Schema = dict[str, Any]
 
+_TYPED = frozenset(("type", "anyOf", "enum", "$ref"))
 _ALTERNATIVES = ("anyOf", "oneOf")
 _KEPT_KEYWORDS = ("type", "enum", "const", "format", "pattern", "minimum", "maximum", "minLength", "maxLength")
 
@@ -36,6 +39,8 @@ class Shape:
         own: members that the types lack or define differently, by name of the part; ``""`` for the body.
         required: names of members that are required although the types do not say so, by name of the part.
         open: names of members that are lists and may have objects of other types than those given here.
+        fields: declaration of a request's body. Its fields are described as they are read; those without a type of
+            their own have that of the package, with the keywords that the declaration adds.
     """
 
     name: str
@@ -46,6 +51,7 @@ class Shape:
     own: Mapping[str, Mapping[str, Schema]] = field(default_factory=dict)
     required: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     open: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    fields: type[Body] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,8 @@ def component_schemas(shape: AnyShape) -> dict[str, Schema]:
     mode: JsonSchemaMode = "validation" if shape.direction == "request" else "serialization"
     document = TypeAdapter(shape.type).json_schema(mode=mode, ref_template="{model}")
     definitions = document.pop("$defs", {})
+    if shape.fields is not None:
+        shape = _with_fields(shape, shape.fields, document["properties"])
     if shape.members is not None:
         document["properties"] = {key: one for key, one in document["properties"].items() if key in shape.members}
     found = {shape.name: _body(shape, document)}
@@ -88,6 +96,17 @@ def component_schemas(shape: AnyShape) -> dict[str, Schema]:
         found[name] = _add_own_members(shape, schema, _short_name(part))
         waiting += _references(schema)
     return found
+
+
+def _with_fields(shape: Shape, fields: type[Body], theirs: Schema) -> Shape:
+    """Returns the shape of a body with its declared fields. ``theirs``: members of the package's type."""
+    described = fields.describe()
+    members = described["properties"]
+    untyped = {name: each for name, each in members.items() if name in theirs and not each.keys() & _TYPED}
+    own = {**{name: each for name, each in members.items() if name not in untyped}, **shape.own.get("", {})}
+    return replace(
+        shape, members=untyped, own={**shape.own, "": own}, required={**shape.required, "": (*described["required"],)}
+    )
 
 
 def reference(name: str) -> Schema:
@@ -121,7 +140,7 @@ def _add_own_members(shape: Shape, schema: Schema, part: str) -> Schema:
     if part in shape.own:
         schema["properties"].update(shape.own[part])
     if part in shape.required:
-        schema["required"] = [*schema.get("required", ()), *shape.required[part]]
+        schema["required"] = [*dict.fromkeys((*schema.get("required", ()), *shape.required[part]))]
     return schema
 
 

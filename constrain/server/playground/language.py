@@ -69,10 +69,24 @@ class LanguageText:
         return format_of(schema, place)
 
 
-def read_language(given: object) -> LanguageText | None:
-    """Reads the field ``language``; ``None`` for free text. Raises ``FieldError``."""
-    if given is None:
-        return None
+LANGUAGE = {
+    "type": "object",
+    "properties": {
+        "kind": {"enum": [*KINDS]},
+        "text": {"type": "string"},
+        "policies": {
+            "type": ["object", "null"],
+            "properties": {name: {"enum": [*choices]} for name, choices in CHOICES.items()},
+            "additionalProperties": False,
+        },
+    },
+    "required": ["kind", "text"],
+}
+"""The JSON Schema of the field ``language``."""
+
+
+def read_language(given: object, _: str = FIELD) -> LanguageText:
+    """Reads the field ``language``. Raises ``FieldError``."""
     document = mapping(given, FIELD)
     kind = one_of(document.get("kind"), KINDS, f"{FIELD}.kind")
     text = required_text(document, "text", f"{FIELD}.")

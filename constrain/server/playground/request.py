@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
-from constrain.fields.logprobs import read_confidence
+from pydantic import WithJsonSchema
+
+from constrain.fields.declared import Flag, Reads, within
 from constrain.fields.sampling import (
     MAX_TOKEN_ID,
-    read_cache_prompt,
-    read_draft,
-    read_max_tokens,
-    read_parallel,
-    read_prefix,
-    read_sampling,
-    read_show_schema,
-    read_sources,
+    DraftFields,
+    Limit,
+    Prefix,
+    ShowingFields,
     read_token_ids,
+    smallest_limit,
 )
-from constrain.fields.values import integer, missing, required_text
 from constrain.server.http.errors import convert_field_errors
-from constrain.server.playground.language import LanguageText, read_language
-from constrain.server.requests.body import model_name
+from constrain.server.playground.language import LANGUAGE, LanguageText, read_language
+from constrain.server.requests.declared import AskingBody, Body
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.messages import read_messages
 from constrain.server.requests.places import Places
-from constrain.server.requests.question import Question
-from constrain.server.requests.refusals import PLAYGROUND_FIELDS, refuse_fields
+from constrain.server.requests.question import Asked, Question
+from constrain.server.requests.refusals import PLAYGROUND_FIELDS
 from constrain.server.requests.streams import Streaming
 from constrain.server.requests.tools import read_tools
 
@@ -37,26 +35,74 @@ if TYPE_CHECKING:
     from constrain.server.settings import Settings
 
 
+_OBJECTS = {"type": "array", "items": {"type": "object"}}
+_TOKEN = within((0, MAX_TOKEN_ID))
+_TOKENS = {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": MAX_TOKEN_ID}}
+
+
+class AnswerBody(ShowingFields, AskingBody):
+    """A body about an answer."""
+
+    refused = PLAYGROUND_FIELDS
+
+    messages: Annotated[Any, Reads(read_messages, {**_OBJECTS, "minItems": 1})]
+    language: Annotated[LanguageText | None, Reads(read_language, LANGUAGE)] = None
+    tools: Annotated[Any, WithJsonSchema({**_OBJECTS, "maxItems": RANGES["tools"][1]})] = None
+    tool_choice: Annotated[Any, WithJsonSchema({"type": ["string", "object"]})] = None
+    parallel_tool_calls: Flag = None
+
+
+class _LimitFields(AnswerBody):
+    max_completion_tokens: Limit = None
+    max_tokens: Limit = None
+
+    def limit(self) -> tuple[ChatOptions, str]:
+        """Returns the limit on tokens, and the name of its field."""
+        limits = {"max_completion_tokens": self.max_completion_tokens, "max_tokens": self.max_tokens}
+        return smallest_limit(limits)
+
+
+class GenerationBody(DraftFields, _LimitFields):
+    """The body of ``/generate``."""
+
+    prefix: Prefix = None
+
+
+class PlaceBody(AnswerBody):
+    """A body about a place of an answer at hand."""
+
+    tokens: Annotated[tuple[int, ...], Reads(lambda given, name: tuple(read_token_ids(given, name)), _TOKENS)] = ()
+
+
+class BudgetBody(PlaceBody):
+    """The body of ``/budget``."""
+
+    max_tokens: Annotated[int, _TOKEN]
+
+
+class WhyBody(PlaceBody, _LimitFields):
+    """The body of ``/why``."""
+
+    token: Annotated[int, _TOKEN]
+
+
+class CheckBody(Body):
+    """The body of ``/check``: the language is not read yet, since its errors are the result."""
+
+    language: Annotated[LanguageText | None, Reads(read_language, LANGUAGE)] = None
+
+
+class ExplainBody(CheckBody):
+    """The body of ``/explain``."""
+
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
-class GenerationRequest:
-    """The checked fields of a request for an answer.
+class GenerationRequest(Asked):
+    """A request for an answer. ``is_json``: whether the content is JSON."""
 
-    Attributes:
-        model: name of the model.
-        question: question to the model.
-        is_json: whether the content is JSON.
-    """
-
-    model: str
-    question: Question
     is_json: bool
-
-    streaming = Streaming(is_wanted=True)
-
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        """The question, as a tuple of one."""
-        return (self.question,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,70 +145,53 @@ class LanguageRequest:
 @convert_field_errors()
 def read_generation_request(body: Mapping[str, Any], settings: Settings) -> GenerationRequest:
     """Reads the parsed body of ``/generate``. Raises ``ApiError`` with the place."""
-    limit, name = read_max_tokens(body, "max_completion_tokens", "max_tokens", least=1)
-    options: ChatOptions = {**limit, **read_draft(body), **read_prefix(body)}
-    return _read_question(body, settings, options, name)
+    asked = GenerationBody.read(body)
+    return _read_question(asked, settings, *asked.limit())
 
 
-def _read_question(
-    body: Mapping[str, Any], settings: Settings, options: ChatOptions, limit: str = "max_tokens"
-) -> GenerationRequest:
-    """Reads all but how an answer begins and ends, which ``options`` say. ``limit``: field of the limit on tokens."""
-    model = model_name(body)
-    refuse_fields(body, PLAYGROUND_FIELDS)
-    messages = read_messages(body)
-    language = read_language(body.get("language"))
+def _read_question(asked: AnswerBody, settings: Settings, limit: ChatOptions, name: str) -> GenerationRequest:
+    """Returns the question. ``limit`` and ``name``: limit on tokens, and the name of its field."""
+    language = asked.language
     content = None if language is None else language.format()
-    tools = read_tools(body, settings.strict_subset, is_flat=False)
-    options = {**options, **read_sampling(body, RANGES), **read_show_schema(body), **read_cache_prompt(body)}
-    options["trace"] = True
+    tools = read_tools(asked.given("tools", "tool_choice"), settings.strict_subset, is_flat=False)
+    options: ChatOptions = {**asked.plain_options(), **limit, "trace": True}
     is_json = language is not None and language.is_json
-    confidence = read_confidence(body)
     if language is not None and is_json:
         options = {**options, **language.policies}
     if is_json or tools.all:
-        options |= {"confidence": True, **confidence}
-    options |= read_sources(body, has_schema=is_json or bool(tools.all))
-    options |= tools.options(parallel=read_parallel(body))
-    question = Question(messages, content, options, Places("messages", limit, tools.field, tools.places))
-    return GenerationRequest(model, question, is_json)
+        options.setdefault("confidence", True)
+    else:
+        options.pop("confidence", None)
+    asked.require_quotes(has_schema=is_json or bool(tools.all))
+    options |= tools.options(parallel=asked.parallel_tool_calls is not False)
+    question = Question(asked.messages, content, options, Places("messages", name, tools.field, tools.places))
+    return GenerationRequest(asked.model, question, Streaming(is_wanted=True), is_json)
 
 
 @convert_field_errors()
 def read_budget_request(body: Mapping[str, Any], settings: Settings) -> PlaceRequest:
     """Reads the parsed body of ``/budget``. Raises ``ApiError`` with the place."""
-    most = _number(body, "max_tokens")
-    return PlaceRequest(_read_question(body, settings, {}), _tokens(body), max_tokens=most)
+    asked = BudgetBody.read(body)
+    generation = _read_question(asked, settings, {}, "max_tokens")
+    return PlaceRequest(generation, asked.tokens, max_tokens=asked.max_tokens)
 
 
 @convert_field_errors()
 def read_why_request(body: Mapping[str, Any], settings: Settings) -> PlaceRequest:
     """Reads the parsed body of ``/why``. Raises ``ApiError`` with the place."""
-    limit, name = read_max_tokens(body, "max_completion_tokens", "max_tokens", least=1)
-    return PlaceRequest(_read_question(body, settings, limit, name), _tokens(body), token=_number(body, "token"))
+    asked = WhyBody.read(body)
+    return PlaceRequest(_read_question(asked, settings, *asked.limit()), asked.tokens, token=asked.token)
 
 
 @convert_field_errors()
 def read_check_request(body: Mapping[str, Any], settings: Settings) -> LanguageRequest:  # noqa: ARG001 - as all
-    """Reads the parsed body of ``/check``: the language is not read yet, since its errors are the result."""
-    return LanguageRequest(model_name(body), read_language(body.get("language")))
+    """Reads the parsed body of ``/check``. Raises ``ApiError`` with the place."""
+    asked = CheckBody.read(body)
+    return LanguageRequest(asked.model, asked.language)
 
 
 @convert_field_errors()
-def read_explain_request(body: Mapping[str, Any], settings: Settings) -> LanguageRequest:
+def read_explain_request(body: Mapping[str, Any], settings: Settings) -> LanguageRequest:  # noqa: ARG001 - as all
     """Reads the parsed body of ``/explain``. Raises ``ApiError`` with the place."""
-    return replace(read_check_request(body, settings), text=required_text(body, "text"))
-
-
-def _tokens(body: Mapping[str, Any]) -> tuple[int, ...]:
-    """Reads the tokens of the answer at hand. Raises ``FieldError``."""
-    given = body.get("tokens")
-    return () if given is None else tuple(read_token_ids(given, "tokens"))
-
-
-def _number(members: Mapping[str, Any], name: str) -> int:
-    """Returns an integer of 0 or more. Raises ``FieldError`` if it is missing, null or another value."""
-    found = integer(members, name, 0, MAX_TOKEN_ID)
-    if found is None:
-        raise missing(name)
-    return found
+    asked = ExplainBody.read(body)
+    return LanguageRequest(asked.model, asked.language, asked.text)

@@ -15,7 +15,7 @@ from constrain.chat.prompt.messages import (
     read_members,
     unread_members,
 )
-from constrain.fields.values import FieldError, array, missing, optional_text, wrong_type
+from constrain.fields.values import FieldError, array, optional_text, wrong_type
 from constrain.server.http.account import warn
 from constrain.server.requests.tools import omitted
 
@@ -26,12 +26,9 @@ _CALL_ID = "call_0"
 """Id of a ``function_call``, which has none: its result follows at once, so all may share one id."""
 
 
-def read_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+def read_messages(given: object, name: str = "messages") -> list[dict[str, Any]]:
     """Returns the checked messages of a chat completion in today's form. Raises ``FieldError`` with the place."""
-    given = body.get("messages")
-    if given is None:
-        raise missing("messages")
-    written = [_with_readable_result(message) for message in array(given, "messages")]
+    written = [_with_readable_result(message) for message in array(given, name)]
     try:
         messages = convert_function_calls(written)
         check_messages(messages)

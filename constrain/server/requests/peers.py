@@ -9,13 +9,15 @@ reads there, too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, get_args
 
 from constrain.composition.source import choice
+from constrain.fields.declared import Fields, Reads, Schema
 from constrain.fields.values import FieldError, array, boolean, kind_of, mapping
 from constrain.gbnf.dialects import has_rules
 from constrain.gbnf.source import Gbnf
 from constrain.lark.source import Lark
+from constrain.regex.parsing.scanner import Dialect
 from constrain.server.requests.formats import (
     ANY_OBJECT,
     Format,
@@ -35,34 +37,10 @@ from constrain.server.requests.refusals import asks_for_nothing, unsupported
 from constrain.server.requests.structural import read_structural_tag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 _OPTIONS = ("disable_any_whitespace", "disable_additional_properties", "whitespace_pattern")
 """Members of ``structured_outputs`` that change the language of a JSON Schema and are not read."""
-
-
-def read_content(body: Mapping[str, Any], given: Format | None, field: str) -> Format | None:
-    """Returns what the content is: as ``given`` in OpenAI's field, or as the one field of another server says.
-
-    ``field``: name of OpenAI's field. Raises ``ApiError`` or ``FieldError``, also for two fields that say it.
-    """
-    found = [] if given is None else [(field, given)]
-    for name, read in PEERS.items():
-        if _is_given(body, name) and body[name] != "" and (name, body[name]) != ("structured_outputs", {}):
-            found.append((name, read(body[name], name)))
-    if len(found) > 1:
-        (first, _), (second, _), *_ = found
-        raise FieldError(
-            f"Invalid request: '{first}' and '{second}' cannot be used together: each says what the answer is.",
-            param=second,
-            code="invalid_value",
-        )
-    return found[0][1] if found else None
-
-
-def _is_given(members: Mapping[str, Any], name: str) -> bool:
-    """Returns whether a member is there: an empty schema is any JSON, and not nothing."""
-    return members.get(name) is not None
 
 
 def _read_json(given: object, where: str) -> Format:
@@ -99,13 +77,15 @@ def _read_grammar(given: object, where: str) -> Format:
     return found
 
 
-def _read_structured(given: object, where: str) -> Format:
-    """Reads vLLM's ``structured_outputs``: an object with one of several members."""
+def _read_structured(given: object, where: str) -> Format | None:
+    """Reads vLLM's ``structured_outputs``: an object with one of several members, or with none, for no format."""
     members = mapping(given, where)
+    if not members:
+        return None
     for name in _OPTIONS:
         if not asks_for_nothing(name, members.get(name)):
             raise unsupported(f"{where}.{name}", "Write what it means into the schema or grammar.")
-    found = [name for name in _MEMBERS if _is_given(members, name) and members[name] is not False]
+    found = [name for name in _MEMBERS if members.get(name) is not None and members[name] is not False]
     if len(found) != 1:
         listed = ", ".join(f"'{name}'" for name in _MEMBERS)
         raise FieldError(
@@ -113,7 +93,7 @@ def _read_structured(given: object, where: str) -> Format:
             param=where,
             code="invalid_value",
         )
-    return _MEMBERS[found[0]](members[found[0]], f"{where}.{found[0]}")
+    return _MEMBERS[found[0]][0](members[found[0]], f"{where}.{found[0]}")
 
 
 def _read_tag(given: object, where: str) -> Format:
@@ -130,24 +110,61 @@ def _read_object(given: object, where: str) -> Format:
     return format_of(ANY_OBJECT, Place(where, "invalid_json_schema", f"schema in '{where}'"))
 
 
-_MEMBERS: dict[str, Callable[[object, str], Format]] = {
-    "json": _read_json,
-    "regex": read_regex,
-    "choice": _read_choice,
-    "grammar": _read_ebnf,
-    "json_object": _read_object,
-    "structural_tag": _read_tag,
+_TEXT: Schema = {"type": "string"}
+_OBJECT: Schema = {"type": ["object", "string"]}
+_DIALECTS: Schema = {"pattern": _TEXT, "dialect": {"enum": [*get_args(Dialect)]}}
+_MEMBERS: dict[str, tuple[Callable[[object, str], Format], Schema]] = {
+    "json": (_read_json, _OBJECT),
+    "regex": (read_regex, {**_OBJECT, "properties": _DIALECTS, "required": ["pattern"]}),
+    "choice": (_read_choice, {"type": "array", "items": _TEXT, "maxItems": RANGES["choice"][1]}),
+    "grammar": (_read_ebnf, _TEXT),
+    "json_object": (_read_object, {"type": "boolean"}),
+    "structural_tag": (_read_tag, _OBJECT),
 }
-PEERS: dict[str, Callable[[object, str], Format]] = {
-    "guided_json": _read_json,
-    "guided_regex": read_regex,
-    "guided_choice": _read_choice,
-    "guided_grammar": _read_ebnf,
-    "structural_tag": _read_tag,
-    "structured_outputs": _read_structured,
-    "json_schema": _read_json,
-    "regex": read_regex,
-    "ebnf": _read_ebnf,
-    "grammar": _read_grammar,
-}
-"""The fields, each with its reader, which receives the value and its place."""
+"""The members of ``structured_outputs``, each with its reader and its JSON Schema."""
+
+
+def _like(member: str) -> Reads:
+    """Returns the declaration of a field that is read like a member of ``structured_outputs``; ``""`` is no format."""
+    read, shown = _MEMBERS[member]
+    return Reads(lambda given, name: None if given == "" else read(given, name), shown)
+
+
+_STRUCTURED = {name: {"anyOf": [shown, {"type": "null"}]} for name, (_, shown) in _MEMBERS.items()}
+
+
+class ContentFields(Fields):
+    """The fields."""
+
+    guided_json: Annotated[Format | None, _like("json")] = None
+    guided_regex: Annotated[Format | None, _like("regex")] = None
+    guided_choice: Annotated[Format | None, _like("choice")] = None
+    guided_grammar: Annotated[Format | None, _like("grammar")] = None
+    structural_tag: Annotated[Format | None, _like("structural_tag")] = None
+    structured_outputs: Annotated[
+        Format | None, Reads(_read_structured, {"type": "object", "properties": _STRUCTURED})
+    ] = None
+    json_schema: Annotated[Format | None, _like("json")] = None
+    regex: Annotated[Format | None, _like("regex")] = None
+    ebnf: Annotated[Format | None, _like("grammar")] = None
+    grammar: Annotated[Format | None, Reads(_read_grammar, _OBJECT)] = None
+
+    def content(self, given: Format | None, field: str) -> Format | None:
+        """Returns what the content is: as ``given`` in OpenAI's field, or as the one field of another server says.
+
+        ``field``: name of OpenAI's field. Raises ``FieldError`` for two fields that say it.
+        """
+        found = [] if given is None else [(field, given)]
+        found += [(name, each) for name in PEERS if (each := getattr(self, name)) is not None]
+        if len(found) > 1:
+            raise FieldError(
+                f"Invalid request: '{found[0][0]}' and '{found[1][0]}' cannot be used together: each says what the "
+                "answer is.",
+                param=found[1][0],
+                code="invalid_value",
+            )
+        return found[0][1] if found else None
+
+
+PEERS = tuple(ContentFields.model_fields)
+"""The names of the fields."""

@@ -8,18 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.values import FieldError, boolean, integer
+from constrain.fields.declared import Fields, Flag
+from constrain.fields.values import FieldError
 from constrain.server.http.account import warn
-from constrain.server.requests.limits import RANGES
 from constrain.server.requests.refusals import unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from constrain.generation.options import ChatOptions
     from constrain.language.source import Source
     from constrain.server.requests.formats import Format
     from constrain.server.requests.places import Places
+    from constrain.server.requests.streams import Streaming
     from constrain.server.requests.texts import Text
 
 
@@ -51,13 +50,35 @@ class Question:
         return None if self.content is None else self.content.schema
 
 
-def read_n(body: Mapping[str, Any]) -> int:
-    """Reads ``n``: the number of answers per prompt. Raises ``FieldError``."""
-    return integer(body, "n", *RANGES["n"]) or 1
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request whose model writes an answer.
+
+    Attributes:
+        model: name of the model.
+        question: question to the model.
+        streaming: how the answer is sent.
+    """
+
+    model: str
+    question: Question
+    streaming: Streaming
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The question, as a tuple of one."""
+        return (self.question,)
+
+
+class PrefillFields(Fields):
+    """Fields of requests whose last message may be the beginning of the answer."""
+
+    add_generation_prompt: Flag = None
+    continue_final_message: Flag = None
 
 
 def take_prefill(
-    body: Mapping[str, Any], messages: list[dict[str, Any]], options: ChatOptions, *, vote: bool = False
+    asked: PrefillFields, messages: list[dict[str, Any]], options: ChatOptions, *, vote: bool = False
 ) -> tuple[list[dict[str, Any]], str]:
     """Returns the messages in front of the answer, and the text that the answer begins with.
 
@@ -66,12 +87,12 @@ def take_prefill(
     Raises ``FieldError``.
 
     Args:
-        body: body of the request.
+        asked: fields of the request.
         messages: checked messages.
         options: options for the generation.
         vote: whether several answers vote.
     """
-    continues, begins = boolean(body, "continue_final_message"), boolean(body, "add_generation_prompt")
+    continues, begins = asked.continue_final_message, asked.add_generation_prompt
     name = "continue_final_message" if continues else "add_generation_prompt"
     if continues and begins:
         raise _invalid(name, "'add_generation_prompt' begins a new message; send one of them.")

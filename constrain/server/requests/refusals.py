@@ -185,7 +185,6 @@ MESSAGES_FIELDS = {
     "functions": "Use 'tools'.",
     "input": "Use 'messages'.",
     "instructions": "Use 'system'.",
-    "parallel_tool_calls": "Use 'tool_choice.disable_parallel_tool_use'.",
     "n": "A message is one answer; ask again, or ask /v1/chat/completions.",
     "previous_response_id": "Send the whole conversation as 'messages'.",
     "prompt": "Use 'messages', or ask /v1/completions.",
@@ -244,13 +243,13 @@ def refuse_fields(body: Mapping[str, Any], refused: Mapping[str, str]) -> None:
 
     ``refused``: alternatives, by name of the field.
     """
-    for name, advice in refused.items():
+    for name in [name for name in refused if "." in name or name in body]:
         outer, _, inner = name.partition(".")
         value = body.get(outer)
         if inner:
             value = value.get(inner) if isinstance(value, dict) else None
         if not asks_for_nothing(name, value):
-            raise unsupported(name, advice)
+            raise unsupported(name, refused[name])
     for name in HOSTED_FIELDS:
         if not asks_for_nothing(name, body.get(name)):
             warn(f"'{name}' is left out: this server runs no tools.")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Annotated
 
-from constrain.fields.values import FieldError, boolean, mapping
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from constrain.fields.declared import Fields, Flag, inside
+from constrain.fields.values import FieldError
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +22,25 @@ class Streaming:
     include_usage: bool = False
 
 
-def read_stream(body: Mapping[str, Any]) -> bool:
-    """Reads whether answers are sent while they are written. Raises ``FieldError``."""
-    return boolean(body, "stream") or False
+class _StreamOptions(Fields):
+    include_usage: Flag = None
+    include_obfuscation: object = None
 
 
-def read_streaming(body: Mapping[str, Any]) -> Streaming:
-    """Reads the way answers are sent, with ``stream_options``. Raises ``FieldError``."""
-    is_wanted, given = read_stream(body), body.get("stream_options")
-    if given is None:
-        return Streaming(is_wanted)
-    if not is_wanted:
-        raise FieldError(
-            "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
-            param="stream_options",
-            code="invalid_value",
-        )
-    options = mapping(given, "stream_options")
-    return Streaming(is_wanted, boolean(options, "include_usage", "stream_options.") or False)
+class StreamFields(Fields):
+    """Fields for the way answers are sent."""
+
+    stream: Flag = None
+    stream_options: Annotated[_StreamOptions | None, inside(_StreamOptions)] = None
+
+    def streaming(self) -> Streaming:
+        """Returns the way answers are sent. Raises ``FieldError``."""
+        if self.stream_options is None:
+            return Streaming(self.stream or False)
+        if not self.stream:
+            raise FieldError(
+                "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
+                param="stream_options",
+                code="invalid_value",
+            )
+        return Streaming(is_wanted=True, include_usage=self.stream_options.include_usage or False)

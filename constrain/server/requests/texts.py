@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.fields.values import array, missing, wrong_type
+from constrain.fields.values import array, wrong_type
 from constrain.server.http.errors import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from constrain.llama.model import Model
 
 Text = str | tuple[int, ...]
 """A text, or its token ids."""
 
 
-def read_texts(body: Mapping[str, object], name: str, most: int | None = None) -> tuple[Text, ...]:
+def read_texts(given: object, name: str, most: int | None = None) -> tuple[Text, ...]:
     """Reads one or several texts, at most ``most``: a string, token ids, a list of strings, or a list of id lists."""
-    given = body.get(name)
-    if given is None:
-        raise missing(name)
     if isinstance(given, str):
         return (given,)
     if not isinstance(given, list):

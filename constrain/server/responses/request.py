@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import WithJsonSchema
 
 from constrain.chat.tools.kinds import CustomTool
-from constrain.fields.logprobs import logprobs_options, read_certificate, read_confidence, read_top_logprobs
-from constrain.fields.sampling import (
-    read_cache_prompt,
-    read_draft,
-    read_max_tokens,
-    read_parallel,
-    read_sampling,
-    read_show_schema,
-    read_sources,
-)
-from constrain.fields.thinking import read_thinking
-from constrain.fields.values import (
-    array,
-    boolean,
-    mapping,
-    missing,
-    one_of,
-    optional_text,
-)
-from constrain.fields.votes import read_unbias, read_vote
+from constrain.fields.declared import Flag, Reads, Text, within
+from constrain.fields.logprobs import logprobs_options
+from constrain.fields.sampling import DraftFields, Limit, ShowingFields, smallest_limit
+from constrain.fields.thinking import ThinkingFields
+from constrain.fields.values import array, mapping, missing
+from constrain.fields.votes import VoteFields
+from constrain.generation.options import TOP_LOGPROBS
 from constrain.server.http.account import warn
 from constrain.server.http.errors import convert_field_errors
-from constrain.server.requests.body import model_name
+from constrain.server.requests.declared import AskingBody
 from constrain.server.requests.formats import TEXT_FORMAT, read_format
 from constrain.server.requests.limits import RANGES
-from constrain.server.requests.peers import read_content
+from constrain.server.requests.peers import ContentFields
 from constrain.server.requests.places import Places
-from constrain.server.requests.question import Question, read_n
-from constrain.server.requests.refusals import RESPONSES_FIELDS, refuse_fields, unsupported
-from constrain.server.requests.streams import read_stream
+from constrain.server.requests.question import Question
+from constrain.server.requests.refusals import RESPONSES_FIELDS, unsupported
 from constrain.server.requests.tools import read_tools
 from constrain.server.responses.input import conversation, read_items
 from constrain.server.responses.repeated import (
@@ -55,8 +43,58 @@ if TYPE_CHECKING:
 
 _LOGPROBS = "message.output_text.logprobs"
 
-_TRUNCATIONS = ("auto", "disabled")
-"""Values of ``truncation``. Neither drops a part of a conversation: if it does not fit, the request is refused."""
+
+def _metadata(given: object, name: str) -> dict[str, str]:
+    """Returns ``metadata``, which the response repeats: ``{}``, with a warning, unless it is an object of strings."""
+    if not given:
+        return {}
+    if isinstance(given, dict) and all(isinstance(value, str) for value in given.values()):
+        return given
+    warn(f"'{name}' is not an object whose values are strings, so the response leaves it out.")
+    return {}
+
+
+class ResponseBody(VoteFields, ContentFields, ThinkingFields, ShowingFields, DraftFields, AskingBody):
+    """The body. OpenAI's types say what fields of the type ``Any`` may be.
+
+    Neither value of ``truncation`` drops a part of a conversation: if it does not fit, the request is refused.
+    """
+
+    refused = RESPONSES_FIELDS
+
+    truncation: Literal["auto", "disabled"] | None = None
+    previous_response_id: Text = None
+    input: Any = None
+    tools: Annotated[Any, WithJsonSchema({"maxItems": RANGES["tools"][1]})] = None
+    tool_choice: Any = None
+    text: Annotated[dict[str, Any] | None, Reads(mapping, Any)] = None
+    parallel_tool_calls: Flag = None
+    store: Flag = None
+    max_output_tokens: Limit = None
+    include: Annotated[list[Any] | None, Reads(array, Any)] = None
+    top_logprobs: Annotated[int | None, within(TOP_LOGPROBS)] = None
+    stream: Flag = None
+    n: Annotated[int | None, within(RANGES["n"])] = None
+    instructions: Text = None
+    metadata: Annotated[dict[str, str] | None, Reads(_metadata, Any)] = None
+    user: Any = None
+
+    def voters(self, *, logprobs: bool) -> int:
+        """Returns how many answers vote on the response; 1 without a vote."""
+        n = self.n or 1
+        if not self.votes(n, stream=self.stream or False, logprobs=logprobs) and n > 1:
+            raise unsupported(
+                "n", "A response is one answer; with 'vote': true, it is the one that 'n' answers agree on."
+            )
+        return n
+
+    def logprobs_options(self) -> ChatOptions:
+        """Returns the options for log-probabilities, which ``top_logprobs`` asks for even without ``include``.
+
+        Other entries of ``include`` are for items that this server never writes.
+        """
+        top = self.top_logprobs or 0
+        return logprobs_options(top) if top or _LOGPROBS in (self.include or ()) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,99 +161,60 @@ def read_request(
 
     Tools are compiled, which may take long; ``text.format`` is not. Raises ``ApiError``.
     """
-    refuse_fields(body, RESPONSES_FIELDS)
-    if body.get("truncation") is not None:
-        one_of(body["truncation"], _TRUNCATIONS, "truncation")
-    model = model_name(body)
-    previous = optional_text(body, "previous_response_id")
-    if body.get("input") in (None, []) and previous is None:
+    asked = ResponseBody.read(body)
+    previous = asked.previous_response_id
+    if asked.input in (None, []) and previous is None:
         raise missing("input")
-    items = read_items(body["input"]) if body.get("input") is not None else []
-    tools = read_tools(body, strict_subset, is_flat=True)
-    text = mapping(body["text"], "text") if body.get("text") is not None else {}
-    content = read_content(body, read_format(text.get("format"), TEXT_FORMAT, strict_subset), "text.format")
-    parallel = read_parallel(body)
-    store = _read_store(body, keeps=keeps)
-    options: ChatOptions = {**read_sampling(body, RANGES), **read_show_schema(body)}
+    items = [] if asked.input is None else read_items(asked.input)
+    given = asked.given("tools", "tool_choice")
+    tools = read_tools(given, strict_subset, is_flat=True)
+    content = read_format((asked.text or {}).get("format"), TEXT_FORMAT, strict_subset)
+    content = asked.content(content, "text.format")
+    if asked.store and not keeps:
+        raise unsupported(
+            "store",
+            "This server keeps no responses. Send 'store': false, or start the server with a 'response_store'.",
+        )
+    store = keeps if asked.store is None else asked.store
     has_schema = content is not None and isinstance(content.schema, str)
-    options |= read_sources(body, has_schema=has_schema or bool(tools.all))
-    options |= {**read_draft(body), **read_confidence(body), **read_cache_prompt(body)}
-    max_tokens, name = read_max_tokens(body, "max_output_tokens", least=1)
-    options |= {**max_tokens, **read_thinking(body, max_tokens.get("max_tokens"))}
-    options |= {**tools.options(parallel=parallel), **_logprobs(body)}
-    stream = read_stream(body)
-    n = _read_voters(body, stream=stream, logprobs=options.get("logprobs", False))
-    options |= {**read_unbias(body, vote=n > 1), **read_certificate(body, vote=n > 1)}
-    instructions = optional_text(body, "instructions")
+    asked.require_quotes(has_schema=has_schema or bool(tools.all))
+    max_tokens, name = smallest_limit({"max_output_tokens": asked.max_output_tokens})
+    options: ChatOptions = {
+        **asked.plain_options(),
+        **max_tokens,
+        **asked.thinking_options(max_tokens.get("max_tokens")),
+    }
+    parallel = asked.parallel_tool_calls is not False
+    options |= {**tools.options(parallel=parallel), **asked.logprobs_options()}
     repeated = {
         **repeat_sampling(options),
         "background": False,
-        "instructions": instructions,
-        "max_output_tokens": body.get("max_output_tokens"),
-        "metadata": _read_metadata(body),
+        "instructions": asked.instructions,
+        "max_output_tokens": asked.max_output_tokens,
+        "metadata": asked.metadata or {},
         "parallel_tool_calls": parallel,
         "previous_response_id": previous,
         "reasoning": repeat_reasoning(body),
         "service_tier": "default",
         "store": store,
         "text": repeat_text(body),
-        "tool_choice": "auto" if tools.choice is None else _repeat_choice(tools.choice, body["tool_choice"]),
-        "tools": repeat_tools(tools, body),
+        "tool_choice": "auto" if tools.choice is None else _repeat_choice(tools.choice, asked.tool_choice),
+        "tools": repeat_tools(tools, given),
         "truncation": "disabled",
-        "user": body["user"] if isinstance(body.get("user"), str) else None,
+        "user": asked.user if isinstance(asked.user, str) else None,
     }
     return ResponsesRequest(
-        model=model,
+        model=asked.model,
         items=tuple(items),
-        instructions=instructions,
+        instructions=asked.instructions,
         previous_response_id=previous,
         content=content,
         options=options,
         places=Places("input", name, tools.field, tools.places),
         custom_tools=frozenset(tool.name for tool in tools.all if isinstance(tool, CustomTool)),
         namespaces=tools.namespaces,
-        n=n,
-        stream=stream,
+        n=asked.voters(logprobs=options.get("logprobs", False)),
+        stream=asked.stream or False,
         store=store,
         repeated=repeated,
     )
-
-
-def _read_metadata(body: Mapping[str, Any]) -> dict[str, str]:
-    """Returns ``metadata``, which the response repeats: ``{}``, with a warning, unless it is an object of strings."""
-    given = body.get("metadata") or {}
-    if isinstance(given, dict) and all(isinstance(value, str) for value in given.values()):
-        return given
-    warn("'metadata' is not an object whose values are strings, so the response leaves it out.")
-    return {}
-
-
-def _read_store(body: Mapping[str, Any], *, keeps: bool) -> bool:
-    """Reads ``store``: whether the response is kept. Without the field, it is kept if the server keeps responses."""
-    given = boolean(body, "store")
-    if given and not keeps:
-        raise unsupported(
-            "store",
-            "This server keeps no responses. Send 'store': false, or start the server with a 'response_store'.",
-        )
-    return keeps if given is None else given
-
-
-def _read_voters(body: Mapping[str, Any], *, stream: bool, logprobs: bool) -> int:
-    """Reads ``n`` and ``vote``: how many answers vote on the response; 1 without a vote."""
-    n = read_n(body)
-    vote = read_vote(body, n, stream=stream, logprobs=logprobs)
-    if n > 1 and not vote:
-        raise unsupported("n", "A response is one answer; with 'vote': true, it is the one that 'n' answers agree on.")
-    return n
-
-
-def _logprobs(body: Mapping[str, Any]) -> ChatOptions:
-    """Reads ``include`` and ``top_logprobs``; other entries of ``include`` are for items that this server never writes.
-
-    A request with ``top_logprobs`` gets log-probabilities even without ``include``.
-    """
-    given = body.get("include")
-    included = [] if given is None else array(given, "include")
-    top = read_top_logprobs(body) or 0
-    return logprobs_options(top) if top or _LOGPROBS in included else {}

@@ -130,7 +130,7 @@ def answer(identifier: str, content: str) -> dict[str, Any]:
 
 
 def converted(*messages: dict[str, Any], system: Any = None) -> list[dict[str, Any]]:
-    return read_conversation({"messages": list(messages), "system": system})
+    return read_conversation(list(messages), system)
 
 
 @for_each(

@@ -82,7 +82,7 @@ def test_calls_of_functions_are_shown_to_the_model_as_those_of_tools() -> None:
 
 def test_misspelt_members_of_messages_are_warnings_and_no_unread_one_goes_on(account: Account) -> None:
     told = {"role": "assistant", "content": "Hi", "tool_call": [1], "id": "1", "reasoning_details": []}
-    found = read_messages({"messages": [{**QUESTION, "metadata": {}}, told, QUESTION]})
+    found = read_messages([{**QUESTION, "metadata": {}}, told, QUESTION])
     assert found == [QUESTION, {"role": "assistant", "content": "Hi"}, QUESTION]
     assert account.warnings == ("messages[1].tool_call is not read; is 'tool_calls' meant?",)
 

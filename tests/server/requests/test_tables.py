@@ -28,8 +28,8 @@ from constrain.server.messages.request import read_messages_request
 from constrain.server.ollama.request import read_ollama_chat, read_ollama_generate
 from constrain.server.ollama.texts import read_embed
 from constrain.server.requests.formats import RESPONSE_FORMAT, TEXT_FORMAT, read_format, text_of_schema
-from constrain.server.requests.peers import PEERS
-from constrain.server.requests.question import take_prefill
+from constrain.server.requests.peers import ContentFields
+from constrain.server.requests.question import PrefillFields, take_prefill
 from constrain.server.responses.input import conversation, read_items
 from constrain.server.responses.repeated import repeat_text
 from constrain.server.responses.request import read_request
@@ -310,16 +310,19 @@ DIALECTS: dict[str, tuple[str, str, Any]] = {
     ({"type": "regex", "value": "a+"}, Regex("a+")),
 )
 def test_the_grammar_of_tgi_is_read(given: dict[str, Any], meant: Any) -> None:
-    assert plain(PEERS["grammar"](given, "grammar").schema) == meant
+    found: Any = ContentFields.read({"grammar": given}).grammar
+    assert plain(found.schema) == meant
     with pytest.raises(ValueError, match="'json', 'json_schema', 'regex'"):
-        PEERS["grammar"]({**given, "type": "text"}, "grammar")
+        ContentFields.read({"grammar": {**given, "type": "text"}})
 
 
 @for_each("field, text, meant", DIALECTS.values())
 def test_the_field_says_the_dialect(field: str, text: str, meant: Any) -> None:
-    assert PEERS[field](text, field).schema == meant
+    found: Any = getattr(ContentFields.read({field: text}), field)
+    assert found.schema == meant
     if field == "guided_grammar":
-        assert PEERS["structured_outputs"]({"grammar": text}, "structured_outputs").schema == meant
+        found = ContentFields.read({"structured_outputs": {"grammar": text}}).structured_outputs
+        assert found.schema == meant
 
 
 USER = [{"role": "user", "content": "Name a colour."}]
@@ -339,13 +342,13 @@ CALLER = {"role": "assistant", "tool_calls": [{}]}
 )
 def test_the_last_message_may_be_the_beginning_of_the_answer(last: Any, fields: dict[str, Any], text: str) -> None:
     options: Any = {}
-    assert take_prefill(fields, [*USER, *last], options) == (USER, text)
+    assert take_prefill(PrefillFields.read(fields), [*USER, *last], options) == (USER, text)
     assert options == ({"thinking": False} if text else {})
 
 
 @pytest.mark.parametrize("fields", [{"continue_final_message": False}, {"add_generation_prompt": True}])
 def test_a_request_may_ask_for_a_message_of_its_own(fields: dict[str, Any]) -> None:
-    assert take_prefill(fields, [*USER, BEGUN], {}) == ([*USER, BEGUN], "")
+    assert take_prefill(PrefillFields.read(fields), [*USER, BEGUN], {}) == ([*USER, BEGUN], "")
 
 
 @for_each(
@@ -363,7 +366,7 @@ def test_a_beginning_that_cannot_be_continued_is_refused(
     messages: Any, fields: dict[str, Any], options: Any, param: str
 ) -> None:
     with pytest.raises(FieldError) as caught:
-        take_prefill(fields, messages, options)
+        take_prefill(PrefillFields.read(fields), messages, options)
     assert caught.value.param == param
 
 
