@@ -69,38 +69,16 @@ _FORMAT_TYPES = ("ResponseFormatText", "ResponseFormatJSONSchema", "ResponseForm
 _RESPONSE_FORMAT: Schema = {"anyOf": [*(reference(f"ChatRequest.{name}") for name in _FORMAT_TYPES), {"type": "null"}]}
 """``response_format`` of text completions, which OpenAI's do not have: the same as that of chat completions."""
 
-_CHAT_PARTS = frozenset(
-    {
-        "ChatCompletionAllowedToolChoiceParam",
-        "ChatCompletionAllowedToolsParam",
-        "ChatCompletionAssistantMessageParam",
-        "ChatCompletionContentPartRefusalParam",
-        "ChatCompletionContentPartTextParam",
-        "ChatCompletionCustomToolParam",
-        "ChatCompletionDeveloperMessageParam",
-        "ChatCompletionFunctionCallOptionParam",
-        "ChatCompletionFunctionMessageParam",
-        "ChatCompletionFunctionToolParam",
-        "ChatCompletionMessageCustomToolCallParam",
-        "ChatCompletionMessageFunctionToolCallParam",
-        "ChatCompletionNamedToolChoiceCustomParam",
-        "ChatCompletionNamedToolChoiceParam",
-        "ChatCompletionSystemMessageParam",
-        "ChatCompletionToolMessageParam",
-        "ChatCompletionUserMessageParam",
-        "Custom",
-        "CustomFormatGrammar",
-        "CustomFormatGrammarGrammar",
-        "CustomFormatText",
-        "Function",
-        "FunctionCall",
-        "FunctionDefinition",
-        "JSONSchema",
-        "ResponseFormatJSONObject",
-        "ResponseFormatJSONSchema",
-        "ResponseFormatText",
-    }
-)
+_CHAT_PARTS = """
+    ChatCompletionAllowedToolChoiceParam ChatCompletionAllowedToolsParam ChatCompletionAssistantMessageParam
+    ChatCompletionContentPartRefusalParam ChatCompletionContentPartTextParam ChatCompletionCustomToolParam
+    ChatCompletionDeveloperMessageParam ChatCompletionFunctionCallOptionParam ChatCompletionFunctionMessageParam
+    ChatCompletionFunctionToolParam ChatCompletionMessageCustomToolCallParam
+    ChatCompletionMessageFunctionToolCallParam ChatCompletionNamedToolChoiceCustomParam
+    ChatCompletionNamedToolChoiceParam ChatCompletionSystemMessageParam ChatCompletionToolMessageParam
+    ChatCompletionUserMessageParam Custom CustomFormatGrammar CustomFormatGrammarGrammar CustomFormatText Function
+    FunctionCall FunctionDefinition JSONSchema ResponseFormatJSONObject ResponseFormatJSONSchema ResponseFormatText
+"""
 CHAT_REQUEST = Shape(
     "ChatRequest",
     ChatParams,
@@ -110,33 +88,13 @@ CHAT_REQUEST = Shape(
     open={"tools": KINDS},
     fields=ChatBody,
 )
-_CHAT_RESPONSE_PARTS = frozenset(
-    {
-        "ChatCompletionMessage",
-        "ChatCompletionMessageCustomToolCall",
-        "ChatCompletionMessageFunctionToolCall",
-        "ChatCompletionTokenLogprob",
-        "Choice",
-        "ChoiceDelta",
-        "ChoiceDeltaFunctionCall",
-        "ChoiceDeltaToolCall",
-        "ChoiceDeltaToolCallFunction",
-        "ChoiceLogprobs",
-        "CompletionChoice",
-        "CompletionTokensDetails",
-        "CompletionUsage",
-        "Custom",
-        "Function",
-        "FunctionCall",
-        "Logprobs",
-        "PromptTokensDetails",
-        "TopLogprob",
-    }
-)
-_CUSTOM_DELTA = {
-    "type": ["object", "null"],
-    "properties": {"name": {"type": "string"}, "input": {"type": "string"}},
-}
+_CHAT_RESPONSE_PARTS = """
+    ChatCompletionMessage ChatCompletionMessageCustomToolCall ChatCompletionMessageFunctionToolCall
+    ChatCompletionTokenLogprob Choice ChoiceDelta ChoiceDeltaFunctionCall ChoiceDeltaToolCall
+    ChoiceDeltaToolCallFunction ChoiceLogprobs CompletionChoice CompletionTokensDetails CompletionUsage Custom
+    Function FunctionCall Logprobs PromptTokensDetails TopLogprob
+"""
+_CUSTOM_DELTA = {"type": ["object", "null"], "properties": {"name": {"type": "string"}, "input": {"type": "string"}}}
 CHUNK = Shape(
     "ChatCompletionChunk",
     ChatCompletionChunk,
@@ -147,35 +105,14 @@ CHUNK = Shape(
         "ChoiceDeltaToolCall": {"type": {"enum": ["function", "custom", None]}, "custom": _CUSTOM_DELTA},
     },
 )
-_RESPONSES_PARTS = frozenset(
-    {
-        "Content",
-        "CustomToolParam",
-        "EasyInputMessageParam",
-        "FunctionCallOutput",
-        "FunctionToolParam",
-        "Grammar",
-        "Message",
-        "ResponseCustomToolCallOutputParam",
-        "ResponseCustomToolCallParam",
-        "ResponseFormatJSONObject",
-        "ResponseFormatText",
-        "ResponseFormatTextJSONSchemaConfigParam",
-        "ResponseFunctionToolCallParam",
-        "ResponseInputTextContentParam",
-        "ResponseInputTextParam",
-        "ResponseOutputMessageParam",
-        "ResponseOutputRefusalParam",
-        "ResponseOutputTextParam",
-        "ResponseReasoningItemParam",
-        "ResponseTextConfigParam",
-        "Summary",
-        "Text",
-        "ToolChoiceAllowedParam",
-        "ToolChoiceCustomParam",
-        "ToolChoiceFunctionParam",
-    }
-)
+_RESPONSES_PARTS = """
+    Content CustomToolParam EasyInputMessageParam FunctionCallOutput FunctionToolParam Grammar Message
+    ResponseCustomToolCallOutputParam ResponseCustomToolCallParam ResponseFormatJSONObject ResponseFormatText
+    ResponseFormatTextJSONSchemaConfigParam ResponseFunctionToolCallParam ResponseInputTextContentParam
+    ResponseInputTextParam ResponseOutputMessageParam ResponseOutputRefusalParam ResponseOutputTextParam
+    ResponseReasoningItemParam ResponseTextConfigParam Summary Text ToolChoiceAllowedParam ToolChoiceCustomParam
+    ToolChoiceFunctionParam
+"""
 RESPONSES_REQUEST = Shape(
     "ResponsesRequest",
     ResponseParams,
@@ -185,70 +122,25 @@ RESPONSES_REQUEST = Shape(
     open={"input": tuple(PREFIXES), "tools": KINDS},
     fields=ResponseBody,
 )
-_RESPONSE_PARTS = frozenset(
-    {
-        "Content",
-        "CustomTool",
-        "FunctionTool",
-        "Grammar",
-        "IncompleteDetails",
-        "InputTokensDetails",
-        "Logprob",
-        "LogprobTopLogprob",
-        "NamespaceTool",
-        "OutputTokensDetails",
-        "Reasoning",
-        "ResponseCustomToolCall",
-        "ResponseError",
-        "ResponseFormatJSONObject",
-        "ResponseFormatText",
-        "ResponseFormatTextJSONSchemaConfig",
-        "ResponseFunctionToolCall",
-        "ResponseOutputMessage",
-        "ResponseOutputRefusal",
-        "ResponseOutputText",
-        "ResponseReasoningItem",
-        "ResponseTextConfig",
-        "ResponseUsage",
-        "Summary",
-        "Text",
-        "ToolChoiceAllowed",
-        "ToolChoiceCustom",
-        "ToolChoiceFunction",
-        "ToolFunction",
-    }
-)
+_RESPONSE_PARTS = """
+    Content CustomTool FunctionTool Grammar IncompleteDetails InputTokensDetails Logprob LogprobTopLogprob
+    NamespaceTool OutputTokensDetails Reasoning ResponseCustomToolCall ResponseError ResponseFormatJSONObject
+    ResponseFormatText ResponseFormatTextJSONSchemaConfig ResponseFunctionToolCall ResponseOutputMessage
+    ResponseOutputRefusal ResponseOutputText ResponseReasoningItem ResponseTextConfig ResponseUsage Summary Text
+    ToolChoiceAllowed ToolChoiceCustom ToolChoiceFunction ToolFunction
+"""
 RESPONSE = Shape("Response", Response, "response", _RESPONSE_PARTS, own={"": EXTENSION})
-EVENT = Shape(
-    "ResponseStreamEvent",
-    ResponseStreamEvent,
-    "response",
-    _RESPONSE_PARTS
-    | {
-        "PartReasoningText",
-        "Response",
-        "ResponseCompletedEvent",
-        "ResponseContentPartAddedEvent",
-        "ResponseContentPartDoneEvent",
-        "ResponseCreatedEvent",
-        "ResponseCustomToolCallInputDeltaEvent",
-        "ResponseCustomToolCallInputDoneEvent",
-        "ResponseErrorEvent",
-        "ResponseFailedEvent",
-        "ResponseFunctionCallArgumentsDeltaEvent",
-        "ResponseFunctionCallArgumentsDoneEvent",
-        "ResponseInProgressEvent",
-        "ResponseIncompleteEvent",
-        "ResponseOutputItemAddedEvent",
-        "ResponseOutputItemDoneEvent",
-        "ResponseReasoningTextDeltaEvent",
-        "ResponseReasoningTextDoneEvent",
-        "ResponseRefusalDeltaEvent",
-        "ResponseRefusalDoneEvent",
-        "ResponseTextDeltaEvent",
-        "ResponseTextDoneEvent",
-    },
-)
+_EVENT_PARTS = f"""
+    {_RESPONSE_PARTS}
+    PartReasoningText Response ResponseCompletedEvent ResponseContentPartAddedEvent ResponseContentPartDoneEvent
+    ResponseCreatedEvent ResponseCustomToolCallInputDeltaEvent ResponseCustomToolCallInputDoneEvent
+    ResponseErrorEvent ResponseFailedEvent ResponseFunctionCallArgumentsDeltaEvent
+    ResponseFunctionCallArgumentsDoneEvent ResponseInProgressEvent ResponseIncompleteEvent
+    ResponseOutputItemAddedEvent ResponseOutputItemDoneEvent ResponseReasoningTextDeltaEvent
+    ResponseReasoningTextDoneEvent ResponseRefusalDeltaEvent ResponseRefusalDoneEvent ResponseTextDeltaEvent
+    ResponseTextDoneEvent
+"""
+EVENT = Shape("ResponseStreamEvent", ResponseStreamEvent, "response", _EVENT_PARTS)
 COMPLETION_REQUEST = Shape(
     "CompletionRequest",
     CompletionParams,
@@ -272,7 +164,7 @@ EMBEDDINGS = Shape(
     "Embeddings",
     CreateEmbeddingResponse,
     "response",
-    frozenset({"Embedding", "Usage"}),
+    "Embedding Usage",
     own={"Embedding": {"embedding": _VECTOR}},
 )
 EMBEDDING_REQUEST = Shape("EmbeddingRequest", EmbeddingCreateParams, "request", fields=EmbeddingBody)

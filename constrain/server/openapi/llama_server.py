@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from constrain.server.llama_server.request import CompletionBody, DetokenizeBody, InfillBody, TokenizeBody
 from constrain.server.openapi.bodies import CHAT_REQUEST, EXTENSION
-from constrain.server.openapi.operation import WORK, Operation, in_path, in_query, object_schema
+from constrain.server.openapi.operation import Operation, asks, in_path, in_query, object_schema
 from constrain.server.openapi.shapes import WrittenShape
 
 if TYPE_CHECKING:
@@ -66,28 +66,23 @@ _NAMED = in_query("model", "Name of a model, where there are several.", _TEXT)
 _LOADING = (400, 404, 500, 503)
 
 LLAMA_SERVER_OPERATIONS = (
-    Operation(
-        "POST",
+    asks(
         "/completion",
         "llamaCompletion",
         "Continues a text, as llama-server does.",
         _COMPLETION,
-        WORK,
         _COMPLETION_REQUEST,
         _EVENT,
     ),
-    Operation(
-        "POST",
+    asks(
         "/infill",
         "llamaInfill",
         "Fills a gap in a text, if the model has tokens for it.",
         _COMPLETION,
-        WORK,
         _INFILL_REQUEST,
         _EVENT,
     ),
-    Operation(
-        "POST",
+    asks(
         "/tokenize",
         "llamaTokenize",
         "Returns the tokens of a text.",
@@ -96,25 +91,20 @@ LLAMA_SERVER_OPERATIONS = (
             count=_COUNT,
             max_model_len=_COUNT,
         ),
-        WORK,
         _TOKENIZE_REQUEST,
     ),
-    Operation(
-        "POST",
+    asks(
         "/detokenize",
         "llamaDetokenize",
         "Returns the text of tokens.",
         object_schema(content=_TEXT, prompt=_TEXT),
-        WORK,
         _DETOKENIZE_REQUEST,
     ),
-    Operation(
-        "POST",
+    asks(
         "/apply-template",
         "llamaApplyTemplate",
         "Returns the prompt that the same request to /v1/chat/completions has.",
         object_schema(prompt=_TEXT),
-        WORK,
         CHAT_REQUEST,
     ),
     Operation(

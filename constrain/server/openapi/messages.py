@@ -134,23 +134,9 @@ def _request(name: str, body: type[Body]) -> WrittenShape:
 MESSAGES_REQUEST = _request("MessagesRequest", MessagesBody)
 COUNT_REQUEST = _request("CountRequest", CountBody)
 
-_BLOCKS: Schema = {
-    "anyOf": [
-        _TEXT_BLOCK,
-        _block("thinking", thinking=_TEXT, signature=_TEXT),
-        _TOOL_USE_BLOCK,
-    ]
-}
+_BLOCKS: Schema = {"anyOf": [_TEXT_BLOCK, _block("thinking", thinking=_TEXT, signature=_TEXT), _TOOL_USE_BLOCK]}
 _REASON: Schema = {
-    "enum": [
-        "end_turn",
-        "max_tokens",
-        "stop_sequence",
-        "tool_use",
-        "refusal",
-        "model_context_window_exceeded",
-        None,
-    ]
+    "enum": ["end_turn", "max_tokens", "stop_sequence", "tool_use", "refusal", "model_context_window_exceeded", None]
 }
 _END: dict[str, Schema] = {"stop_reason": _REASON, "stop_sequence": {"type": ["string", "null"]}}
 _USAGE = _object(
@@ -201,10 +187,7 @@ MESSAGE_EVENT = WrittenShape(
                 _event("content_block_start", index=_COUNT, content_block=_BLOCKS),
                 _event("content_block_delta", index=_COUNT, delta=_DELTA),
                 _event("content_block_stop", index=_COUNT),
-                _object(
-                    {"type": {"const": "message_delta"}, "delta": _object(_END), "usage": _USAGE},
-                    EXTENSION,
-                ),
+                _object({"type": {"const": "message_delta"}, "delta": _object(_END), "usage": _USAGE}, EXTENSION),
                 _event("message_stop"),
                 _ERROR,
             ]

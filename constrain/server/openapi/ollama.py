@@ -26,7 +26,7 @@ LINE_ERROR: dict[str, Schema] = {
 """The schema of errors, by name."""
 
 _DURATION: Schema = {"type": "integer", "minimum": 0}
-_PARTS = frozenset({"OllamaMessage", "OllamaCall", "CalledFunction", "OllamaTool", "OllamaFunction"})
+_PARTS = "OllamaMessage OllamaCall CalledFunction OllamaTool OllamaFunction"
 _ANSWER: dict[str, Schema] = {
     **EXTENSION,
     **dict.fromkeys(("total_duration", "load_duration", "prompt_eval_duration", "eval_duration"), _DURATION),

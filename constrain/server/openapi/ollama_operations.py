@@ -17,7 +17,7 @@ from constrain.server.openapi.ollama import (
     OLLAMA_STATUS,
     OLLAMA_VECTORS,
 )
-from constrain.server.openapi.operation import WORK, Operation, in_path, object_schema
+from constrain.server.openapi.operation import Operation, asks, in_path, object_schema
 
 if TYPE_CHECKING:
     from constrain.server.openapi.shapes import Schema
@@ -51,6 +51,7 @@ _DESCRIPTION = object_schema(
 )
 
 _one = partial(Operation, error_forms=("OllamaError",))
+_asks = partial(asks, error_forms=("OllamaError",))
 
 _REFUSED = (
     ("POST", "/api/create", "createModel", "Always refused: this server makes no models."),
@@ -60,56 +61,42 @@ _REFUSED = (
 )
 
 OLLAMA_OPERATIONS = (
-    _one(
-        "POST",
+    _asks(
         "/api/chat",
         "ollamaChat",
         "Answers a conversation, as Ollama does.",
         OLLAMA_CHAT_ANSWER,
-        WORK,
         OLLAMA_CHAT_REQUEST,
         OLLAMA_CHAT_ANSWER,
         stream_type=LINES,
     ),
-    _one(
-        "POST",
+    _asks(
         "/api/generate",
         "ollamaGenerate",
         "Answers a prompt, as Ollama does.",
         OLLAMA_GENERATE_ANSWER,
-        WORK,
         OLLAMA_GENERATE_REQUEST,
         OLLAMA_GENERATE_ANSWER,
         stream_type=LINES,
     ),
-    _one(
-        "POST",
-        "/api/embed",
-        "ollamaEmbed",
-        "Returns vectors for texts, as Ollama does.",
-        OLLAMA_VECTORS,
-        WORK,
-        OLLAMA_EMBED_REQUEST,
+    _asks(
+        "/api/embed", "ollamaEmbed", "Returns vectors for texts, as Ollama does.", OLLAMA_VECTORS, OLLAMA_EMBED_REQUEST
     ),
-    _one(
-        "POST",
+    _asks(
         "/api/embeddings",
         "ollamaEmbeddings",
         "Returns the vector of one text.",
         object_schema(embedding={"type": "array", "items": {"type": "number"}}),
-        WORK,
         OLLAMA_OLD_EMBED_REQUEST,
     ),
     _one("GET", "/api/tags", "ollamaTags", "Lists the models for Ollama's clients.", _MODELS, (500,)),
     _one("GET", "/api/ps", "ollamaRunning", "Lists the loaded models.", _MODELS, (500,)),
-    _one("POST", "/api/show", "ollamaShow", "Describes a model and its file.", _DESCRIPTION, WORK, OLLAMA_NAMED),
-    _one(
-        "POST",
+    _asks("/api/show", "ollamaShow", "Describes a model and its file.", _DESCRIPTION, OLLAMA_NAMED),
+    _asks(
         "/api/pull",
         "ollamaPull",
         "Succeeds for a model that is served; others are not downloaded.",
         OLLAMA_STATUS,
-        WORK,
         OLLAMA_NAMED,
         OLLAMA_STATUS,
         stream_type=LINES,

@@ -45,6 +45,19 @@ WORK = (400, 404, 408, 413, 415, 429, 500, 503)
 """Status codes of errors that a request to a model can get."""
 
 
+def asks(
+    path: str,
+    name: str,
+    summary: str,
+    response: AnyShape | Schema,
+    request: AnyShape,
+    event: AnyShape | None = None,
+    **more: Any,
+) -> Operation:
+    """Returns the description of requests to a model. ``more``: further attributes."""
+    return Operation("POST", path, name, summary, response, WORK, request, event, **more)
+
+
 def in_path(name: str, about: str, schema: Schema) -> dict[str, Any]:
     """Returns the description of a parameter in a path."""
     return {"name": name, "in": "path", "required": True, "description": about, "schema": schema}

@@ -28,7 +28,7 @@ from constrain.server.openapi.messages import (
     MODEL_PAGE,
 )
 from constrain.server.openapi.ollama_operations import OLLAMA_OPERATIONS
-from constrain.server.openapi.operation import WORK, Operation, in_path, in_query, object_schema
+from constrain.server.openapi.operation import Operation, asks, in_path, in_query, object_schema
 from constrain.server.openapi.playground import PLAYGROUND_OPERATIONS
 from constrain.server.openapi.shapes import Schema, reference
 from constrain.server.requests.limits import MESSAGE_RANGES, RANGES
@@ -51,24 +51,15 @@ _MESSAGES_ERRORS = (MESSAGES_ERROR.name,)
 _RESPONSE_ID = in_path("id", "Of a response that was made with the same key and is still kept.", {"type": "string"})
 
 OPERATIONS = (
-    Operation(
-        "POST",
-        "/v1/chat/completions",
-        "createChatCompletion",
-        "Answers a conversation.",
-        CHAT_COMPLETION,
-        WORK,
-        CHAT_REQUEST,
-        CHUNK,
+    asks(
+        "/v1/chat/completions", "createChatCompletion", "Answers a conversation.", CHAT_COMPLETION, CHAT_REQUEST, CHUNK
     ),
-    Operation("POST", "/v1/responses", "createResponse", "Makes a response.", RESPONSE, WORK, RESPONSES_REQUEST, EVENT),
-    Operation(
-        "POST",
+    asks("/v1/responses", "createResponse", "Makes a response.", RESPONSE, RESPONSES_REQUEST, EVENT),
+    asks(
         "/v1/responses/input_tokens",
         "countInputTokens",
         "Counts the tokens of the prompt that the same request to /v1/responses has.",
         object_schema(object={"const": "response.input_tokens"}, input_tokens={"type": "integer", "minimum": 0}),
-        WORK,
         RESPONSES_REQUEST,
     ),
     Operation(
@@ -127,43 +118,22 @@ OPERATIONS = (
         (400, 404),
         parameters=(_RESPONSE_ID,),
     ),
-    Operation(
-        "POST",
-        "/v1/completions",
-        "createCompletion",
-        "Completes a text.",
-        COMPLETION,
-        WORK,
-        COMPLETION_REQUEST,
-        COMPLETION_CHUNK,
-    ),
-    Operation(
-        "POST",
-        "/v1/embeddings",
-        "createEmbedding",
-        "Returns vectors for texts.",
-        EMBEDDINGS,
-        WORK,
-        EMBEDDING_REQUEST,
-    ),
-    Operation(
-        "POST",
+    asks("/v1/completions", "createCompletion", "Completes a text.", COMPLETION, COMPLETION_REQUEST, COMPLETION_CHUNK),
+    asks("/v1/embeddings", "createEmbedding", "Returns vectors for texts.", EMBEDDINGS, EMBEDDING_REQUEST),
+    asks(
         "/v1/messages",
         "createMessage",
         "Answers a conversation, as Anthropic's API.",
         MESSAGE,
-        WORK,
         MESSAGES_REQUEST,
         MESSAGE_EVENT,
         error_forms=_MESSAGES_ERRORS,
     ),
-    Operation(
-        "POST",
+    asks(
         "/v1/messages/count_tokens",
         "countTokens",
         "Counts the tokens of the prompt that the same request to /v1/messages has.",
         object_schema(input_tokens={"type": "integer", "minimum": 0}),
-        WORK,
         COUNT_REQUEST,
         error_forms=_MESSAGES_ERRORS,
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.fields.sampling import MAX_TOKEN_ID
-from constrain.server.openapi.operation import WORK, Operation, in_path, object_schema
+from constrain.server.openapi.operation import Operation, asks, in_path, object_schema
 from constrain.server.openapi.shapes import WrittenShape, reference
 from constrain.server.playground.endpoint import API
 from constrain.server.playground.objects import VERSION
@@ -169,45 +169,35 @@ PLAYGROUND_OPERATIONS = (
         (404,),
         parameters=(in_path("name", "Of the grammar.", _TEXT),),
     ),
-    Operation(
-        "POST",
+    asks(
         f"{API}/generate",
         "createPlaygroundRun",
         "Answers a conversation as a stream of events, token by token.",
         reference(_EVENT.name),
-        WORK,
         GENERATION_REQUEST,
         _EVENT,
         media_type="text/event-stream",
     ),
-    Operation(
-        "POST", f"{API}/check", "checkPlaygroundLanguage", "Checks a schema or grammar.", _CHECK, WORK, CHECK_REQUEST
-    ),
-    Operation(
-        "POST",
+    asks(f"{API}/check", "checkPlaygroundLanguage", "Checks a schema or grammar.", _CHECK, CHECK_REQUEST),
+    asks(
         f"{API}/explain",
         "explainPlaygroundText",
         "Finds where a text stops matching a schema or grammar.",
         _EXPLANATION,
-        WORK,
         EXPLAIN_REQUEST,
     ),
-    Operation(
-        "POST",
+    asks(
         f"{API}/budget",
         "showPlaygroundBudget",
         "Shows how an answer ends within another number of tokens.",
         _BUDGET,
-        WORK,
         BUDGET_REQUEST,
     ),
-    Operation(
-        "POST",
+    asks(
         f"{API}/why",
         "explainPlaygroundToken",
         "Says why a token is refused in a place of an answer.",
         object_schema(allowed={"type": "boolean"}, explanation=_TEXT),
-        WORK,
         WHY_REQUEST,
     ),
 )

@@ -8,6 +8,7 @@ Bodies of other APIs are written as schemas (``WrittenShape``).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter
@@ -34,7 +35,7 @@ class Shape:
         name: name of its schema among the components; schemas of its parts are named ``name.part``.
         type: type of the ``openai`` package.
         direction: request or response; in requests, optional members may be null.
-        parts: names of types that may occur inside the body.
+        parts: names of types that may occur inside the body, with white space between them.
         members: described members of the body, each with keywords that the type lacks; ``None`` for all members.
         own: members that the types lack or define differently, by name of the part; ``""`` for the body.
         required: names of members that are required although the types do not say so, by name of the part.
@@ -46,7 +47,7 @@ class Shape:
     name: str
     type: Any
     direction: Literal["request", "response"]
-    parts: frozenset[str] = frozenset()
+    parts: str = ""
     members: Mapping[str, Schema] | None = None
     own: Mapping[str, Mapping[str, Schema]] = field(default_factory=dict)
     required: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -148,7 +149,7 @@ def _reduce(shape: Shape, schema: Schema) -> Schema | None:
     """Returns a schema without the types that are not named; ``None`` if nothing is left."""
     if "$ref" in schema:
         name = schema["$ref"]
-        return reference(f"{shape.name}.{name}") if _short_name(name) in shape.parts else None
+        return reference(f"{shape.name}.{name}") if _short_name(name) in _names(shape.parts) else None
     left: Schema = {key: schema[key] for key in _KEPT_KEYWORDS if key in schema}
     for key in _ALTERNATIVES:
         if key in schema:
@@ -190,6 +191,11 @@ def _references(value: object) -> Iterator[str]:
     elif isinstance(value, list):
         for each in value:
             yield from _references(each)
+
+
+@cache
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
 def _short_name(name: str) -> str:
