@@ -12,6 +12,11 @@ ConstrainError
 ├── ModelError                     a model file or model that cannot be used
 ├── ToolError                      a tool that cannot be made or run
 └── OutputValidationError          a validator of the caller's own type rejected the text, or it is too deep
+
+ValueError
+├── DraftError                     no draft is possible with the other options, the schema or the model
+├── PrefixError                    no answer begins with the prefix
+└── CertificateError               a certificate was asked for an answer with nothing to prove
 """
 
 from __future__ import annotations
@@ -233,3 +238,24 @@ class OutputValidationError(ConstrainError):
         super().__init__(message, pointer=pointer)
         self.text = text
         self.outcomes: list[Any] | None = None
+
+
+class DraftError(ValueError):
+    """No ``draft`` is possible with the other options, the schema or the model.
+
+    What to do: leave ``draft`` out, or the option that the message names.
+    """
+
+
+class PrefixError(ValueError):
+    """No answer begins with the ``prefix``, or the prefix does not fit into the context.
+
+    What to do: pass a beginning that the schema or grammar allows, as the message shows it.
+    """
+
+
+class CertificateError(ValueError):
+    """A ``certificate`` was asked for an answer with nothing to prove: free text, or a merger of several answers.
+
+    What to do: pass a schema, a grammar or tools, and leave ``vote`` out; or leave ``certificate`` out.
+    """

@@ -74,9 +74,6 @@ The longest name that fits is a module's place: ``regex.parsing`` comes before t
 the bottom. Languages come first, then the engine that compiles them, the model, conversations, and the server.
 """
 
-MAX_SOURCES = 16
-"""Python files in one folder; beyond, nobody finds anything in it."""
-
 
 class Import(NamedTuple):
     """``importer`` and ``imported`` are dotted names below ``constrain``."""
@@ -192,12 +189,6 @@ def test_every_introduction_names_every_file_and_package_of_its_folder() -> None
         words = {part for each in named for part in (each, each.partition(".")[0])}
         missing += [f"{name}: {each}" for each in inside if each not in words]
     assert not missing, "introductions that do not name a file: " + ", ".join(missing)
-
-
-def test_no_folder_holds_more_sources_than_one_sees_at_a_glance() -> None:
-    folders = {path.parent for path in (ROOT / "constrain").rglob("*.py")}
-    numbers = {str(folder.relative_to(ROOT)): len(list(folder.glob("*.py"))) for folder in folders}
-    assert {name: number for name, number in numbers.items() if number > MAX_SOURCES} == {}
 
 
 @for_each(

@@ -21,7 +21,16 @@ from constrain.fields.sampling import (
     smallest_limit,
     stops,
 )
-from constrain.fields.values import FieldError, array, boolean, mapping, optional_text, required_text, wrong_type
+from constrain.fields.values import (
+    FieldError,
+    array,
+    boolean,
+    mapping,
+    optional_text,
+    refuse_together,
+    required_text,
+    wrong_type,
+)
 from constrain.fields.votes import VoteFields
 from constrain.generation.options import MAY_BE_NONE, TOP_LOGPROBS, ChatOptions, add_defaults, options_beside
 from constrain.language.policies import CHOICES
@@ -237,8 +246,7 @@ def _voters(asked: _Line, voters: int | None) -> int | None:
         asked.vote = voters is not None
     if asked.votes(asked.n or voters or 1, logprobs=asked.logprobs or False):
         return asked.n or voters
-    if asked.n is not None and asked.n > 1:
-        raise FieldError("Invalid 'n': it needs 'vote': true; a line has one answer.", param="n", code="invalid_value")
+    refuse_together(n=asked.n is not None and asked.n > 1, vote=False)
     return None
 
 

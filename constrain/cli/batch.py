@@ -14,7 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from constrain.cli import shared
 from constrain.cli.streams import keep_input
-from constrain.generation.options import MIN_VOTERS, Options
+from constrain.generation.exclusions import MIN_VOTERS
+from constrain.generation.options import Options  # noqa: TC001
 from constrain.language.policies import CompileOptions  # noqa: TC001
 
 if TYPE_CHECKING:
@@ -136,17 +137,13 @@ def batch(
             prompts = context.with_resource(keep_input())
     with _tell_missing_extra():
         given, target, failures = _locate(prompts, output, errors, prompt, id_column, read, restart=restart)
-    if vote is not None and options.get("confidence"):
-        problem = "the result may be none of the answers; --vote tells how many agree"
-        raise typer.BadParameter(problem, param_hint="--confidence")
-    if certificates and vote is not None:
-        raise typer.BadParameter("a vote merges answers, and a certificate is about one", param_hint="--vote")
-    if certificate_prompts and not certificates:
-        raise typer.BadParameter("it needs --certificates", param_hint="--certificate-prompts")
-    if ray is None:
-        for name, given_to_ray in (("--actors", actors), ("--cpus-per-actor", cpus_per_actor)):
-            if given_to_ray is not None:
-                raise typer.BadParameter("it needs --ray", param_hint=name)
+    shared.refuse_together(
+        vote=vote is not None,
+        confidence=options.get("confidence"),
+        certificate=certificates,
+        **{"--certificates": certificates, "--certificate-prompts": certificate_prompts, "--ray": ray is not None},
+        **{"--actors": actors is not None, "--cpus-per-actor": cpus_per_actor is not None},
+    )
     wanted = language.read()
     if certificates:
         options = {**options, "certificate": "prompt" if certificate_prompts else True}
@@ -246,8 +243,7 @@ def _pool(
     except ModuleNotFoundError as error:
         raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[ray]'") from error
 
-    if sizes["n_threads"] is not None:
-        raise typer.BadParameter("--cpus-per-actor gives the threads of an actor", param_hint="--threads")
+    shared.refuse_together(**{"--threads": sizes["n_threads"] is not None, "--ray": True})
     given = {**sizes, "model": str(sizes["model"].resolve())}
     try:
         return Pool(

@@ -11,7 +11,8 @@ from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from constrain.errors import ConstrainError, ModelError, describe_pointer, pointer_to
-from constrain.generation.options import MIN_VOTERS, Options
+from constrain.generation.exclusions import MIN_VOTERS
+from constrain.generation.options import Options  # noqa: TC001
 from constrain.language.policies import CompileOptions  # noqa: TC001
 
 try:
@@ -184,13 +185,15 @@ def generate(
     """Asks a model and prints its answer: JSON that matches the schema, or text that matches the grammar."""
     asked = read_prompt(prompt)
     wanted = language.read()
-    if stream == "fields" and not isinstance(wanted, str):
-        raise typer.BadParameter("fields need --schema, because only JSON has them", param_hint="--stream")
-    _check_vote(options, vote, stream)
-    if vote is not None and (explain or trace is not None):
-        raise typer.BadParameter("a vote has many answers, and one is traced; leave --vote out", param_hint="--vote")
-    if vote is not None and certificate is not None:
-        raise typer.BadParameter("a vote merges answers, and a certificate is about one", param_hint="--vote")
+    shared.refuse_together(**{"--stream fields": stream == "fields", "--schema": isinstance(wanted, str)})
+    shared.refuse_together(
+        vote=vote is not None,
+        unbias=options.get("unbias"),
+        confidence=options.get("confidence"),
+        stream=stream is not None,
+        trace=explain or trace is not None,
+        certificate=certificate is not None,
+    )
     if trace is not None:
         require_place(trace, "--trace")
     certifies = require_certificate(certificate, sign, with_prompt=certificate_prompt)
@@ -250,18 +253,6 @@ def _describe_run(completion: Completion) -> str:
     elif completion.limits_met:
         note += f"; limits met: {' and '.join(completion.limits_met)}"
     return note
-
-
-def _check_vote(options: Options, voters: int | None, stream: str | None) -> None:
-    """Raises ``BadParameter`` for options that do not go together with a vote, or without one."""
-    if voters is None and options.get("unbias"):
-        raise typer.BadParameter("it weights the answers that vote, so it needs --vote", param_hint="--unbias")
-    if voters is not None and options.get("confidence"):
-        raise typer.BadParameter(
-            "the result may be none of the answers; --vote tells how many agree", param_hint="--confidence"
-        )
-    if voters is not None and stream is not None:
-        raise typer.BadParameter("answers vote when all are written; leave --stream out", param_hint="--vote")
 
 
 def _answer_in_fields(model: Any, prompt: str, wanted: str | Source | None, options: Options) -> Completion:

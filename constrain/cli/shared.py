@@ -23,6 +23,7 @@ from rich.markup import escape
 from constrain import grammars
 from constrain.errors import ConstrainError, ExportError, GrammarError, LimitError, PatternError, SchemaError
 from constrain.gbnf.source import Gbnf
+from constrain.generation.exclusions import broken_rules
 from constrain.generation.options import MAX_NUMBER_TOKENS, WHOLE_PROMPT, Options
 from constrain.language.policies import ABOUT, CHOICES, GENERATION, CompileOptions
 from constrain.language.schema_text import schema_text
@@ -54,6 +55,13 @@ Pattern = Annotated[
     str | None,
     typer.Option("--regex", metavar="PATTERN", help="Regular expression of the answer, in place of a schema."),
 ]
+
+
+def refuse_together(**given: object) -> None:
+    """Raises ``BadParameter`` for the first rule of the command line that options break: see ``broken_rules``."""
+    for rule, other in broken_rules(**given):
+        if rule.flag:
+            raise typer.BadParameter(rule.flag.format(other=other), param_hint=rule.hint)
 
 
 def one_of(choices: tuple[str, ...], about: str, *flags: str, default: str | None = None) -> Any:
@@ -265,8 +273,7 @@ def options(
     ] = None,
 ) -> Options:
     """Returns the options of an answer, except the seed; options for sampling and probabilities only if given."""
-    if no_prompt_cache and cache_whole_prompt:
-        raise typer.BadParameter("--no-prompt-cache and --cache-whole-prompt exclude each other; give one of them")
+    refuse_together(**{"--no-prompt-cache": no_prompt_cache, "--cache-whole-prompt": cache_whole_prompt})
     optional: dict[str, Any] = {
         "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "repeat_penalty": repeat_penalty,
         "presence_penalty": presence_penalty, "frequency_penalty": frequency_penalty,
@@ -399,12 +406,9 @@ class Language:
             "--lark": self.lark,
             "--gbnf": self.gbnf,
             "--structural-tag": self.structural_tag,
+            "--dialect": self.dialect,
         }
-        given = [name for name, value in options.items() if value is not None]
-        if len(given) > 1:
-            raise typer.BadParameter(f"{' and '.join(given)} exclude each other; give one of them")
-        if self.dialect is not None and self.regex is None:
-            raise typer.BadParameter("--dialect needs --regex")
+        refuse_together(**{name: value is not None for name, value in options.items()})
         if self.regex is not None:
             return read_pattern(self.regex, self.dialect)
         if self.lark is not None:

@@ -65,8 +65,7 @@ def verify(
     certificate follows the one that it names. The exit status is 0 if all holds, 1 for a certificate that is refused, 2
     for wrong usage and for files that cannot be used, and 4 if all holds, but a model writes another answer now.
     """
-    if prompt is not None and model is None:
-        raise typer.BadParameter("the prompt is for writing the answer again; give --model, too", param_hint="--prompt")
+    shared.refuse_together(**{"verify --prompt": prompt is not None, "--model": model is not None})
     try:
         given = None if prompt is None else _read_prompt(prompt)
         key = None if public_key is None else public_key.read_bytes()
@@ -172,10 +171,9 @@ def require_certificate(path: Path | None, key: Path | None, *, with_prompt: boo
     Raises ``BadParameter`` for flags that do not go together and for a file that cannot be written, and ``OSError`` and
     ``ValueError`` for a key that cannot be used.
     """
+    asked = {"--certificate": path is not None, "--certificate-prompt": with_prompt, "--sign": key is not None}
+    shared.refuse_together(**asked)
     if path is None:
-        if with_prompt or key is not None:
-            flag = "--certificate-prompt" if with_prompt else "--sign"
-            raise typer.BadParameter("it is about a certificate; give --certificate, too", param_hint=flag)
         return False
     require_place(path, "--certificate")
     if key is not None:

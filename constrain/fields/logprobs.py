@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from constrain.fields.declared import Fields, Flag, Reads, within
 from constrain.fields.sampling import OptionFields
-from constrain.fields.values import FieldError
+from constrain.fields.values import FieldError, refuse_together
 from constrain.generation.options import TOP_LOGPROBS, WITH_PROMPT
 
 if TYPE_CHECKING:
@@ -21,12 +21,7 @@ class LogprobFields(Fields):
 
     def logprobs_options(self) -> ChatOptions:
         """Returns the options for log-probabilities. Raises ``FieldError``."""
-        if self.top_logprobs and not self.logprobs:
-            raise FieldError(
-                "The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled.",
-                param="top_logprobs",
-                code="invalid_value",
-            )
+        refuse_together(top_logprobs=self.top_logprobs, logprobs=self.logprobs)
         return logprobs_options(self.top_logprobs or 0) if self.logprobs else {}
 
 

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, create_model
 
 from constrain.fields.declared import Fields, Flag, Reads, within
-from constrain.fields.values import FieldError, array, integer, mapping, number, one_of, wrong_type
+from constrain.fields.values import (
+    FieldError,
+    array,
+    integer,
+    mapping,
+    number,
+    one_of,
+    refuse_together,
+    wrong_type,
+)
 from constrain.generation.options import WHOLE_PROMPT
 from constrain.llama.decoding.ranges import seed_of
 from constrain.llama.decoding.sampling import LISTS, OPTIONS, SAMPLERS, check_breakers, sampler_names
@@ -264,9 +273,4 @@ class ShowingFields(OptionFields):
 
     def require_quotes(self, *, has_schema: bool) -> None:
         """Raises ``FieldError`` for texts to quote from if no answer may have quotes."""
-        if self.sources is not None and not has_schema:
-            raise FieldError(
-                "Invalid 'sources': only answers with a JSON Schema, and arguments of tools, have quotes.",
-                param="sources",
-                code="invalid_value",
-            )
+        refuse_together(sources=self.sources is not None, json_schema=has_schema, tools=has_schema)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from constrain.generation.exclusions import broken_rules
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -30,6 +32,13 @@ class FieldError(ValueError):
 
 def _unpickle(message: str, param: str, code: str) -> FieldError:
     return FieldError(message, param=param, code=code)
+
+
+def refuse_together(**given: object) -> None:
+    """Raises ``FieldError`` for the first rule of fields that options break; ``given``: as for ``broken_rules``."""
+    for rule, _ in broken_rules(**given):
+        if rule.field:
+            raise FieldError(rule.field, param=rule.option, code="invalid_value")
 
 
 def is_nested_deeper(value: object, levels: int) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from constrain.fields.declared import Flag  # noqa: TC001 - for Pydantic
 from constrain.fields.logprobs import ProofFields
-from constrain.fields.values import FieldError
-from constrain.generation.options import MIN_VOTERS
+from constrain.fields.values import refuse_together
+from constrain.generation.exclusions import MIN_VOTERS
 
 
 class VoteFields(ProofFields):
@@ -19,20 +19,13 @@ class VoteFields(ProofFields):
 
         ``stream`` and ``logprobs``: whether the answer is streamed or has log-probabilities, which no vote has.
         """
-        place, problem = "vote", ""
-        if self.vote and n < MIN_VOTERS:
-            problem = f"it needs 'n', the number of answers that vote, of {MIN_VOTERS} or more; 5, for example"
-        elif self.vote and stream:
-            problem = "the answers vote when all are written, so the result cannot be streamed; leave 'stream' out"
-        elif self.vote and logprobs:
-            problem = "the result may be none of the answers, so it has no log-probabilities; leave them out"
-        elif self.unbias and not self.vote:
-            place, problem = "unbias", "it weights the answers that vote, so it needs 'vote': true"
-        elif self.certificate and self.vote:
-            place = "certificate"
-            problem = (
-                "it is about an answer that the model wrote as a whole, and a vote merges several; leave 'vote' out"
-            )
-        if problem:
-            raise FieldError(f"Invalid '{place}': {problem}.", param=place, code="invalid_value")
-        return bool(self.vote)
+        vote = bool(self.vote)
+        refuse_together(
+            vote=vote,
+            voters=n >= MIN_VOTERS,
+            stream=stream,
+            logprobs=logprobs,
+            unbias=self.unbias,
+            certificate=self.certificate,
+        )
+        return vote

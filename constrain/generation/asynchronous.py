@@ -9,7 +9,7 @@ from constrain.errors import ConstrainError
 from constrain.generation.batch import decide_outcomes, outcome_of
 from constrain.generation.completion import Completion, Finished
 from constrain.generation.job import Job, Run
-from constrain.generation.options import read_voters, refuse_unbias, refuse_vote, takes_options
+from constrain.generation.options import read_voters, takes_options
 from constrain.generation.partial import PartialEvents
 from constrain.generation.planning import prepare
 from constrain.llama.lookup import as_model
@@ -121,10 +121,8 @@ async def acomplete(
     **options: Unpack[ChatOptions],
 ) -> Completion:
     """``complete`` for asynchronous code: has a model answer, and returns a ``Completion``; see ``agenerate``."""
-    if (voters := read_voters(n, vote=vote)) is not None:
-        refuse_vote(options)
+    if (voters := read_voters(options, n, vote=vote)) is not None:
         return await _vote(await asyncio.to_thread(_prepare, model, prompt, schema, options), voters)
-    refuse_unbias(options)
     run = Run(await asyncio.to_thread(_prepare, model, prompt, schema, options))
     try:
         await asyncio.to_thread(run.submit)
@@ -160,7 +158,7 @@ async def astream(
     Closing the iterator ends the generation. The model does not wait for the reader, because other answers are
     generated at the same time. ``partial`` has the meaning that it has for ``stream``.
     """
-    refuse_unbias(options)
+    read_voters(options)
     job = await asyncio.to_thread(_prepare, model, prompt, schema, options)
     fields = PartialEvents(job.plan) if partial else None
     loop = asyncio.get_running_loop()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from constrain.errors import ConstrainError, OutputValidationError
 from constrain.generation.job import Job, Run
-from constrain.generation.options import options_beside, read_voters, refuse_unbias, refuse_vote, takes_options
+from constrain.generation.options import options_beside, read_voters, takes_options
 from constrain.generation.planning import prepare
 from constrain.llama.lookup import as_model
 
@@ -131,11 +131,7 @@ def complete_batch(
     Returns a list in the order of the prompts: a ``Completion`` for each, or with ``n`` and without ``vote`` a list of
     ``n`` of them. Raises the errors of ``complete``.
     """
-    if vote:
-        read_voters(n, vote=True)
-        refuse_vote(options)
-    else:
-        refuse_unbias(options)
+    read_voters(options, n if vote else None, vote=vote)
     jobs = _make_jobs(model, prompts, schema, schemas, n, options)
     if not vote:
         return _arrange(_complete(jobs, return_errors=return_errors), n, return_errors=return_errors)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from constrain.arguments import model_then_prompt
 from constrain.generation.completion import Completion, Finished, HoldsAnswer, Timings
-from constrain.generation.options import read_voters, refuse_unbias, refuse_vote, takes_options
+from constrain.generation.options import read_voters, takes_options
 from constrain.llama.lookup import as_model
 
 if TYPE_CHECKING:
@@ -143,8 +143,7 @@ def complete(
     ``ToolError`` for functions that cannot be tools; ``TypeError`` for unknown options and ``ValueError`` for values
     out of range.
     """
-    if (voters := read_voters(n, vote=vote)) is not None:
-        refuse_vote(options)
+    if (voters := read_voters(options, n, vote=vote)) is not None:
         return _vote(model, prompt, schema, voters, options)
     *_, last = stream(model, prompt, schema=schema, **options)
     assert isinstance(last, Finished)
@@ -180,7 +179,7 @@ def stream(
     # Imported here: prompts and tools take long to import.
     from constrain.generation.planning import prepare
 
-    refuse_unbias(options)
+    read_voters(options)
     job = prepare(as_model(model), prompt, schema, options)
     if not partial:
         return Stream(_run(job))

@@ -19,9 +19,10 @@ from constrain.confidence.alternatives import Replay
 from constrain.confidence.fields import Confidence, paths_at, sum_mass
 from constrain.engine import compiling as _compiling
 from constrain.engine.captures import Captures
+from constrain.errors import PrefixError
 from constrain.generation.capturing import Capturing, with_captures
 from constrain.generation.completion import Completion, Timings, Usage
-from constrain.generation.options import WITH_PROMPT, PrefixError
+from constrain.generation.options import WITH_PROMPT
 from constrain.generation.proofs.certifying import (
     SOFT_LIMITS,
     Certifying,

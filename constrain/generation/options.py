@@ -10,6 +10,8 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeVar
 
 from constrain.arguments import lists_options
+from constrain.errors import DraftError
+from constrain.generation.exclusions import MIN_VOTERS, refuse_together
 from constrain.language.grammar import Grammar
 from constrain.language.policies import DEFAULTS, GENERATION, CompileOptions, refuse_compile_options
 from constrain.language.source import Source
@@ -40,9 +42,6 @@ WHOLE_PROMPT = "whole"
 
 WITH_PROMPT = "prompt"
 """Value of the option ``certificate`` that also keeps the token ids of the prompt."""
-
-MIN_VOTERS = 2
-"""Smallest number of answers that can vote."""
 
 
 class Options(CompileOptions, total=False):
@@ -303,25 +302,9 @@ MODELS_OWN: dict[str, Any] = {**NEUTRAL, "logit_bias": {}}
 
 def _unbiased(given: dict[str, Any]) -> dict[str, Any]:
     """Returns the options for sampling with ``unbias``. Raises ``ValueError`` for others than the model's own."""
-    for name, value in given.items():
-        if name in MODELS_OWN and value != MODELS_OWN[name]:
-            own = MODELS_OWN[name]
-            raise ValueError(f"unbias samples from the model's own distribution, with {name}={own!r}; leave {name} out")
+    others = {name: value != MODELS_OWN[name] for name, value in given.items() if name in MODELS_OWN}
+    refuse_together(unbias=True, **others)
     return {**MODELS_OWN, **given}
-
-
-def refuse_unbias(options: Options) -> None:
-    """Raises ``ValueError`` for ``unbias`` without a vote."""
-    if options.get("unbias"):
-        raise ValueError("unbias needs vote=True: it weights the answers that vote")
-
-
-def refuse_vote(options: Options) -> None:
-    """Raises ``ValueError`` for options that an answer by vote cannot have."""
-    if options.get("certificate"):
-        raise CertificateError(
-            "certificate needs an answer that the model wrote as a whole, and a vote merges several; leave vote out"
-        )
 
 
 def add_defaults(defaults: AnyOptions, given: ChatOptions) -> ChatOptions:
@@ -330,12 +313,13 @@ def add_defaults(defaults: AnyOptions, given: ChatOptions) -> ChatOptions:
     return {**used, **given}  # type: ignore[typeddict-item]
 
 
-def read_voters(n: int | None, *, vote: bool) -> int | None:
-    """Returns the number of answers that vote on one answer; None without a vote. Raises ``ValueError``."""
-    if not vote and n is not None:
-        raise ValueError("n needs vote=True here; complete_batch returns several answers to a prompt")
-    if vote and (n is None or n < MIN_VOTERS):
-        raise ValueError(f"vote=True needs n, the number of answers that vote, of {MIN_VOTERS} or more; 5, for example")
+def read_voters(options: Options, n: int | None = None, *, vote: bool = False) -> int | None:
+    """Returns the number of answers that vote on one answer; None without a vote. Raises ``ValueError``.
+
+    ``options``: options of the answer, some of which need a vote, and others exclude it.
+    """
+    asked = {name: options.get(name) for name in ("unbias", "certificate")}
+    refuse_together(n=n is not None, vote=vote, voters=(n or 0) >= MIN_VOTERS, **asked)
     return n
 
 
@@ -421,18 +405,6 @@ def _require_flag(name: str, value: object, text: str) -> None:
         raise ValueError(f"{name} is {value!r:.80}; it must be True, False or {text!r}")
 
 
-class DraftError(ValueError):
-    """A ``draft`` that the other options, the schema or the model leave no room for."""
-
-
-class CertificateError(ValueError):
-    """A ``certificate`` of an answer about which there is nothing to prove."""
-
-
-class PrefixError(ValueError):
-    """A ``prefix`` that no answer begins with."""
-
-
 @dataclass(frozen=True, slots=True)
 class AnswerSettings:
     """The checked options of one answer, except those for sampling."""
@@ -472,12 +444,10 @@ class AnswerSettings:
                     f"draft is {self.draft} and max_tokens is {self.max_tokens}; max_tokens counts the draft and the "
                     "answer, so it must be greater"
                 )
-        if self.prefix and self.draft:
-            raise PrefixError("prefix and draft exclude each other: a prefix is the beginning of the answer itself")
+        refuse_together(prefix=self.prefix, draft=self.draft)
         if not TOP_LOGPROBS[0] <= self.top_logprobs <= TOP_LOGPROBS[1]:
             raise ValueError(f"top_logprobs is {self.top_logprobs}; it must be {TOP_LOGPROBS[0]} to {TOP_LOGPROBS[1]}")
-        if self.top_logprobs and not self.logprobs:
-            raise ValueError("top_logprobs needs logprobs=True")
+        refuse_together(top_logprobs=self.top_logprobs, logprobs=self.logprobs)
         _require_flag("cache_prompt", self.cache_prompt, WHOLE_PROMPT)
         _require_flag("certificate", self.certificate, WITH_PROMPT)
         if self.timeout is not None and not self.timeout >= 0:

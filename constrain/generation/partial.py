@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from constrain.chat.reading.events import ArgumentsDelta, CallEnded, CallStarted, TextDelta
 from constrain.chat.tools.kinds import FunctionTool
+from constrain.generation.exclusions import refuse_together
 from constrain.language.result import ResultType
 from constrain.partial.reader import Fields
 
@@ -22,11 +23,8 @@ class PartialEvents:
         self._tools = plan.tools
         self._content = Fields(plan.result) if plan.result.document is not None else None
         self._calls: dict[int, Fields] = {}
-        if self._content is None and not any(isinstance(tool, FunctionTool) for tool in plan.tools.values()):
-            raise ValueError(
-                "partial=True needs an answer with fields: a schema that is a type or a JSON Schema, or tools with "
-                "arguments; leave partial out to stream the text"
-            )
+        has_arguments = any(isinstance(tool, FunctionTool) for tool in plan.tools.values())
+        refuse_together(partial=True, fields=has_arguments or self._content is not None)
 
     def read(self, event: StreamEvent) -> list[StreamEvent | FieldEvent]:
         """Returns the events of fields that a piece of text means; other events as they are."""

@@ -28,12 +28,10 @@ from constrain.chat.tools.definition import as_tools
 from constrain.chat.tools.kinds import FunctionTool
 from constrain.composition.parts import as_part
 from constrain.engine.compiling import warn_of_keywords
-from constrain.errors import UnsupportedSchemaError
+from constrain.errors import DraftError, PrefixError, UnsupportedSchemaError
+from constrain.generation.exclusions import refuse_together
 from constrain.generation.job import SCHEMA, TOOLS, Language, Plan
 from constrain.generation.options import (
-    CertificateError,
-    DraftError,
-    PrefixError,
     compile_options,
     is_json_schema,
     leaves_temperature_open,
@@ -77,10 +75,6 @@ _IF_NO_CALL = "If you call no tool: "
 
 DRAFT_PLACE = "(the draft of the model)"
 """Text in the place of a draft, where a prompt is shown to people."""
-
-_NOTHING_TO_PROVE = (
-    "certificate needs a schema, a grammar or tools that may be called; of free text there is nothing to prove"
-)
 
 _THINK = "First think about it in plain text, in a few sentences. Do not give the answer in its final form yet."
 """Text that asks for a draft."""
@@ -135,15 +129,19 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
     may_be_text = schema is None and (answer is None or answer.calls is not Calls.REQUIRED)
     if may_be_text and options.get("max_reasoning_tokens") is None:  # reasoning is cut like text
         settings = replace(settings, max_reasoning_tokens=settings.max_tokens or None)
+    refuse_together(
+        draft=settings.draft,
+        schema=schema is not None,
+        tools=bool(tools),
+        thinking=options.get("thinking") is True,
+        unbias=settings.unbias,
+        reply=answer is not None,
+        certificate=settings.certificate,
+        language=schema is not None,
+        callable=answer is not None and answer.calls is not Calls.NONE,
+    )
     if settings.draft:
-        _check_draft(schema, tools, thinking=options.get("thinking") is True)
         options.pop("thinking", None)
-    if settings.unbias and (answer is not None or settings.draft):
-        raise ValueError(
-            "unbias is for answers that are one text of a schema: without tools, refusals, reasoning, draft"
-        )
-    if settings.certificate and schema is None and (answer is None or answer.calls is Calls.NONE):
-        raise CertificateError(_NOTHING_TO_PROVE)
     variables, wants_reasoning = switch_reasoning(
         form.thinking, template, options, by_default=schema is None and not settings.draft
     )
@@ -212,14 +210,6 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
     )
 
 
-def _check_draft(schema: object, tools: Sequence[Tool], *, thinking: bool) -> None:
-    """Raises ``DraftError`` if there can be no draft."""
-    if schema is None and not tools:
-        raise DraftError("draft needs a schema or tools; without them, the answer is free text already")
-    if thinking:
-        raise DraftError("draft and thinking=True exclude each other: a draft takes the place of the model's reasoning")
-
-
 def _draft_words(*, has_tools: bool, is_shown: bool) -> DraftWords:
     """Returns the texts of a conversation with a draft; they are the same for every ``tool_choice``."""
     answer = "give the answer in the format above" if is_shown else "answer" if has_tools else "give the answer"
@@ -263,8 +253,7 @@ def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Opt
     result = result_type(schema)
     schema = _as_text(schema)
     language = _text_language(schema, options)
-    if settings.certificate and language is None:
-        raise CertificateError(_NOTHING_TO_PROVE)
+    refuse_together(certificate=settings.certificate, language=language is not None, callable=False)
     result = with_quotes(result, schema, read_sources(options.get("sources") or {}))
     progress = _text_progress(result, settings, language)
     is_greedy = language is not None and leaves_temperature_open(options)
@@ -388,10 +377,7 @@ def _is_parallel(given: object) -> bool:
 def _read_policies(options: ChatOptions, content: object, tools: Sequence[Tool]) -> Policies:
     """Returns the policies for arguments and content. Raises ``ValueError`` for policies that do not apply."""
     given: Mapping[str, Any] = {**DEFAULTS, **GENERATION, **options}
-    if given["registry"] is not None and not isinstance(content, Value):
-        raise ValueError(
-            "registry needs a JSON Schema as schema; for references of tools, use $defs in their own schemas"
-        )
+    refuse_together(registry=given["registry"] is not None, json_schema=isinstance(content, Value))
     if not isinstance(content, Value) and not any(isinstance(tool, FunctionTool) for tool in tools):
         asked = {name: given[name] for name in (*CHOICES, "sources") if name in options}
         refuse_compile_options(asked, "there is none: neither schema nor a tool has one")  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from constrain.chat.tools.definition import as_tools
 from constrain.errors import ConstrainError, ToolError
 from constrain.generation.asynchronous import acomplete
 from constrain.generation.completion import HoldsAnswer
+from constrain.generation.exclusions import refuse_together
 from constrain.generation.generate import complete
 from constrain.generation.options import takes_options
 
@@ -161,8 +162,7 @@ class ToolSteps:
 
     def __init__(self, prompt: Prompt, options: ChatOptions, max_steps: int) -> None:
         tools = as_tools(options.get("tools") or ())
-        if not tools:
-            raise ValueError("run_tools needs tools; without tools, use complete")
+        refuse_together(run_tools=True, tools=bool(tools))
         for tool in tools:
             if tool.function is None:
                 raise ToolError(f"tool {tool.name!r} has no function to run; give it one, or use complete")

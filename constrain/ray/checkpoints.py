@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from constrain.generation.exclusions import refuse_together
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -28,8 +30,8 @@ def with_checkpoint(dataset: Dataset, id_column: str | None, path: str) -> Datas
     Reads the column of ids once. Raises ``ValueError`` if rows could be lost or answered again: if ids are missing or
     occur twice, or if rows do not come from files, since Ray checks only rows from files against the checkpoint.
     """
-    if id_column is None:
-        raise ValueError("checkpoint needs id_column: the rows that are done are known by their names")
+    refuse_together(checkpoint=True, id_column=id_column is not None)
+    assert id_column is not None
     from ray.data import Dataset
     from ray.data.checkpoint import CheckpointConfig
 

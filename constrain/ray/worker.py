@@ -19,7 +19,8 @@ from constrain.batch.tables.columns import answer_columns
 from constrain.certificates.certificate import chain
 from constrain.errors import ConstrainError
 from constrain.generation.completion import Completion
-from constrain.generation.options import read_voters, refuse_unbias, refuse_vote, split_options
+from constrain.generation.exclusions import refuse_together
+from constrain.generation.options import read_voters, split_options
 from constrain.llama.model import DEFAULT_PARALLEL, Model
 from constrain.ray.metrics import make_metrics
 from constrain.ray.rows import RowReader
@@ -87,7 +88,7 @@ class Answers:
         **options: Unpack[ChatOptions],
     ) -> None:
         check_options(n, vote=vote, options=options)
-        voters = read_voters(n, vote=vote) if vote else None
+        voters = n if vote else None
         self._n = 1 if vote else n or 1
         self._reader = RowReader(prompt, id_column, dict(source_columns or {}), schema, options, voters, self._n)
         self._columns = answer_columns(
@@ -201,15 +202,10 @@ def answer_schema(
 
 def check_options(n: int | None, *, vote: bool, options: ChatOptions) -> None:
     """Raises ``TypeError`` and ``ValueError`` for options that no answer can have."""
-    if vote:
-        read_voters(n, vote=True)
-        refuse_vote(options)
-    else:
-        refuse_unbias(options)
-        if n is not None and n < 1:
-            raise ValueError(f"n is {n}; it must be 1 or more")
-    if options.get("trace"):
-        raise ValueError("trace is not for tables: a trace is a hundred times as long as its answer; ask complete")
+    read_voters(options, n if vote else None, vote=vote)
+    if n is not None and n < 1:
+        raise ValueError(f"n is {n}; it must be 1 or more")
+    refuse_together(trace=options.get("trace"), table=True)
     split_options(options)
 
 

@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 
 import constrain
 from constrain import Finished, ReasoningDelta, TextDelta
+from constrain.errors import DraftError
 from constrain.generation.job import Run
-from constrain.generation.options import DraftError
 from constrain.generation.planning import DRAFT_PLACE, prepare
 from constrain.llama.decoding.decode import Decoding
 from tests.support import each_row, for_each

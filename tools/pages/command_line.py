@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 from typer.models import ArgumentInfo, Context
 
 from constrain.cli.program import app, main
+from constrain.generation.exclusions import NAMES, RULES
 from tools.pages.markdown import NOTE, cell, code, paragraphs, table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from typer.models import OptionInfo
+
+    from constrain.generation.exclusions import Rule
 
 _HEADER = f"""# Command line
 
@@ -84,6 +87,7 @@ def page() -> str:
     parts = [_HEADER, table(("command", "does"), rows)]
     for name, run in known.items():
         parts += _described(name, run)
+    parts.append(exclusions((rule for rule in RULES if rule.flag), is_command=True))
     parts.append(f"\n## Exit status\n\n{_statuses()}")
     return "".join(parts)
 
@@ -91,6 +95,26 @@ def page() -> str:
 def flags_of(command: str) -> dict[str, str]:
     """Returns the flags of a command by the names of its parameters."""
     return {each.name: each.flags for each in _parameters(dict(_commands())[command]) if not each.is_argument}
+
+
+def exclusions(rules: Iterable[Rule], *, is_command: bool = False) -> str:
+    """Returns a section about options that exclude or need each other; ``is_command``: on the command line."""
+
+    def named(option: str) -> str:
+        dashed = is_command and option.isidentifier() and option.islower()
+        return NAMES.get(option) or (f"`--{option.replace('_', '-')}`" if dashed else f"`{option}`")
+
+    rows = []
+    for rule in rules:
+        said = {"needs": "needs", "excludes": "not with", "choice": "at most one of"}[rule.relation]
+        *first, last = map(named, rule.others)
+        link = "and" if rule.relation == "excludes" else "or"
+        others = f"{', '.join(first)} {link} {last}" if first else last
+        places = {"Python": rule.python, "requests, lines of a batch": rule.field, "command line": rule.flag}
+        where = [] if is_command else [", ".join(place for place, message in places.items() if message)]
+        rows.append([named(rule.option), f"{said} {others}", cell(rule.why), *where])
+    head = ("option", "rule", "reason", *([] if is_command else ["refused in"]))
+    return f"\n## Options that exclude or need each other\n\n{table(head, rows)}"
 
 
 def _commands() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -149,5 +173,5 @@ def _default(option: _Parameter) -> str:
 def _statuses() -> str:
     """Returns what the docstring of the program says about its exit status."""
     (told,) = [each for each in paragraphs(main.__doc__ or "") if each.startswith("Exit status:")]
-    pairs = [each.strip().split(" ", 1) for each in told.removeprefix("Exit status:").rstrip(".").split(",")]
+    pairs = [each.strip().split(" ", 1) for each in told.removeprefix("Exit status:").rstrip(".").split(";")]
     return table(("status", "meaning"), [(number, cell(meaning)) for number, meaning in pairs], "rl")

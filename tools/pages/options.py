@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from docstring_parser import parse
 
+from constrain.generation.exclusions import RULES
 from constrain.generation.options import OPTION_DEFAULTS, ChatOptions, Options, ValueOptions
 from constrain.language.policies import ABOUT, CHOICES, CompileOptions
 from constrain.llama.decoding.sampling import LISTS, OPTIONS
-from tools.pages.command_line import flags_of
+from tools.pages.command_line import exclusions, flags_of
 from tools.pages.markdown import NOTE, sentence
 from tools.pages.policies import MEANINGS
 
@@ -84,7 +85,7 @@ def page() -> str:
             if name in CHOICES:
                 listed = "".join(f'- `"{value}"`: {MEANINGS[name][value]}\n' for value in CHOICES[name])
                 parts.append(f"\n{listed}\n[Policies](policies.md#{name}) shows texts that each value accepts.\n")
-    return "".join(parts)
+    return "".join(parts) + exclusions(rule for rule in RULES if rule.python or rule.field)
 
 
 def _types() -> dict[str, str]:

@@ -13,11 +13,20 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from constrain.errors import BudgetError, ConstrainError, ModelError, OutputValidationError, ToolError
+from constrain.errors import (
+    BudgetError,
+    CertificateError,
+    ConstrainError,
+    DraftError,
+    ModelError,
+    OutputValidationError,
+    PrefixError,
+    ToolError,
+)
 from constrain.fields.values import array
 from constrain.generation.completion import Finished
 from constrain.generation.job import Run
-from constrain.generation.options import CertificateError, DraftError, PrefixError, add_defaults
+from constrain.generation.options import add_defaults
 from constrain.generation.planning import make_plan, plan_continuation
 from constrain.generation.voting import decide
 from constrain.server.http.account import current

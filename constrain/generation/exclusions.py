@@ -1,0 +1,187 @@
+"""The options that exclude or need each other: one table, with the reasons and the words of every refusal.
+
+A new exclusion is a row of ``RULES``. Python reads the table with ``refuse_together``, requests and lines of a batch
+with the function of this name in ``fields.values``, the command line with the one in ``cli.shared``; the reference
+pages list it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from constrain.errors import CertificateError, DraftError, PrefixError
+from constrain.llama.decoding.sampling import NEUTRAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MIN_VOTERS = 2
+"""Smallest number of answers that can vote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Options of which one needs another, or that exclude each other.
+
+    Attributes:
+        relation: the option ``needs`` one of the others or ``excludes`` each; of a ``choice``, one may be given.
+        option: option that is refused.
+        others: the other options; ``NAMES`` describes those that are no options.
+        why: reason, for the documentation.
+        python: message of the error in Python; an empty text where Python does not refuse.
+        field: message of requests and of lines of a batch.
+        flag: message of the command line.
+        hint: option of the command line that its message is about.
+        error: class of the error in Python.
+    """
+
+    relation: Literal["needs", "excludes", "choice"]
+    option: str
+    others: tuple[str, ...]
+    why: str
+    python: str = ""
+    field: str = ""
+    flag: str = ""
+    hint: str | None = None
+    error: type[ValueError] = ValueError
+
+    def broken_by(self, given: Mapping[str, object]) -> str:
+        """Returns the other option that breaks the rule, or the names of a choice; an empty text if none does.
+
+        An option needs nothing where ``given`` does not say whether there are the others.
+        """
+        if self.relation == "choice":
+            asked = [name for name in given if given[name] and name in self.others]
+            return " and ".join(asked) if len(asked) > 1 else ""
+        if not given.get(self.option):
+            return ""
+        asked = [name for name in self.others if given.get(name)]
+        if self.relation == "excludes":
+            return asked[0] if asked else ""
+        return "" if asked or not given.keys() >= {*self.others} else self.others[0]
+
+
+def _needs(option: str, others: str, why: str, **said: Any) -> Rule:
+    return Rule("needs", option, tuple(others.split()), why, **said)
+
+
+def _excludes(option: str, others: str, why: str, **said: Any) -> Rule:
+    return Rule("excludes", option, tuple(others.split()), why, **said)
+
+
+def _choice(option: str, others: str, why: str) -> Rule:
+    return Rule("choice", option, tuple(others.split()), why, flag="{other} exclude each other; give one of them")
+
+
+NAMES = {
+    "answer": "the shape of an answer",
+    "cache": "the prompt cache",
+    "voters": f"`n` of {MIN_VOTERS} or more",
+    "reply": "tools, refusals, reasoning",
+    "schema": "a schema",
+    "json_schema": "a JSON Schema or a type",
+    "language": "a schema, a grammar",
+    "callable": "tools that may be called",
+    "fields": "an answer with fields (a type, a JSON Schema, tools with arguments)",
+    "stream": "streams",
+    "table": "tables (`constrain.ray`)",
+    "thinking": "`thinking=True`",
+}
+"""What the names in rules stand for that are no options, as Markdown."""
+
+RULES = (
+    _needs("n", "vote", "a call has one answer, and `complete_batch` returns several",
+        python="n needs vote=True here; complete_batch returns several answers to a prompt",
+        field="Invalid 'n': it needs 'vote': true; a line has one answer."),
+    _needs("vote", "voters", "one answer has nothing to agree with",
+        python=f"vote=True needs n, the number of answers that vote, of {MIN_VOTERS} or more; 5, for example",
+        field=f"Invalid 'vote': it needs 'n', the number of answers that vote, of {MIN_VOTERS} or more; 5, for "
+        "example."),
+    _needs("unbias", "vote", "it weights the answers that vote",
+        python="unbias needs vote=True: it weights the answers that vote",
+        field="Invalid 'unbias': it weights the answers that vote, so it needs 'vote': true.",
+        flag="it weights the answers that vote, so it needs --vote", hint="--unbias"),
+    _excludes("confidence", "vote", "the result may be none of the answers",
+        flag="the result may be none of the answers; --vote tells how many agree", hint="--confidence"),
+    _excludes("vote", "stream", "the answers vote when all are written",
+        field="Invalid 'vote': the answers vote when all are written, so the result cannot be streamed; leave 'stream' "
+        "out.",
+        flag="answers vote when all are written; leave --stream out", hint="--vote"),
+    _excludes("vote", "logprobs", "the result may be none of the answers",
+        field="Invalid 'vote': the result may be none of the answers, so it has no log-probabilities; leave them out."),
+    _excludes("vote", "trace", "a vote has many answers, and a trace is about one",
+        flag="a vote has many answers, and one is traced; leave --vote out", hint="--vote"),
+    _excludes("certificate", "vote", "it is about an answer that the model wrote as a whole, and a vote merges several",
+        python="certificate needs an answer that the model wrote as a whole, and a vote merges several; leave vote out",
+        field="Invalid 'certificate': it is about an answer that the model wrote as a whole, and a vote merges "
+        "several; leave 'vote' out.",
+        flag="a vote merges answers, and a certificate is about one", hint="--vote", error=CertificateError),
+    _excludes("unbias", " ".join((*NEUTRAL, "logit_bias")), "it samples from the model's own distribution",
+        python="unbias samples from the model's own distribution, with {other}={neutral!r}; leave {other} out"),
+    _excludes("prefix", "draft", "a prefix is the beginning of the answer itself",
+        python="prefix and draft exclude each other: a prefix is the beginning of the answer itself",
+        error=PrefixError),
+    _needs("top_logprobs", "logprobs", "one report has both",
+        python="top_logprobs needs logprobs=True",
+        field="The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled."),
+    _needs("draft", "schema tools", "without them, the answer is free text already",
+        python="draft needs a schema or tools; without them, the answer is free text already", error=DraftError),
+    _excludes("draft", "thinking", "a draft takes the place of the model's reasoning",
+        python="draft and thinking=True exclude each other: a draft takes the place of the model's reasoning",
+        error=DraftError),
+    _excludes("unbias", "reply draft", "it is for answers that are one text of a schema",
+        python="unbias is for answers that are one text of a schema: without tools, refusals, reasoning, draft"),
+    _needs("certificate", "language callable", "of free text there is nothing to prove",
+        python="certificate needs a schema, a grammar or tools that may be called; of free text there is nothing to "
+        "prove",
+        error=CertificateError),
+    _needs("registry", "json_schema", "it has the schemas that references name; tools have `$defs` of their own",
+        python="registry needs a JSON Schema as schema; for references of tools, use $defs in their own schemas"),
+    _needs("sources", "json_schema tools", "only JSON has quotes",
+        field="Invalid 'sources': only answers with a JSON Schema, and arguments of tools, have quotes."),
+    _needs("partial", "fields", "other answers have no parts",
+        python="partial=True needs an answer with fields: a schema that is a type or a JSON Schema, or tools with "
+        "arguments; leave partial out to stream the text"),
+    _needs("run_tools", "tools", "it runs the model's calls",
+        python="run_tools needs tools; without tools, use complete"),
+    _excludes("trace", "table", "a trace is a hundred times as long as its answer",
+        python="trace is not for tables: a trace is a hundred times as long as its answer; ask complete"),
+    _needs("checkpoint", "id_column", "the rows that are done are known by their names",
+        python="checkpoint needs id_column: the rows that are done are known by their names"),
+    _choice("answer", "SCHEMA --schema --regex --lark --gbnf --structural-tag", "an answer has one shape"),
+    _needs("--dialect", "--regex", "it is the syntax of a pattern", flag="--dialect needs --regex"),
+    _choice("cache", "--no-prompt-cache --cache-whole-prompt", "one keeps nothing, the other everything"),
+    _needs("--stream fields", "--schema", "only JSON has fields",
+        flag="fields need --schema, because only JSON has them", hint="--stream"),
+    _needs("--certificate-prompts", "--certificates", "it is about certificates",
+        flag="it needs --certificates", hint="--certificate-prompts"),
+    _needs("--certificate-prompt", "--certificate", "it is about a certificate",
+        flag="it is about a certificate; give --certificate, too", hint="--certificate-prompt"),
+    _needs("--sign", "--certificate", "it is about a certificate",
+        flag="it is about a certificate; give --certificate, too", hint="--sign"),
+    _needs("verify --prompt", "--model", "the prompt is for writing the answer again",
+        flag="the prompt is for writing the answer again; give --model, too", hint="--prompt"),
+    _needs("--actors", "--ray", "only Ray has actors", flag="it needs --ray", hint="--actors"),
+    _needs("--cpus-per-actor", "--ray", "only Ray has actors", flag="it needs --ray", hint="--cpus-per-actor"),
+    _excludes("--threads", "--ray", "`--cpus-per-actor` gives the threads of an actor",
+        flag="--cpus-per-actor gives the threads of an actor", hint="--threads"),
+)  # fmt: skip
+"""All rules; where options break several, the first one is told."""
+
+
+def broken_rules(**given: object) -> Iterator[tuple[Rule, str]]:
+    """Yields the rules that options break, each with the other option that breaks it.
+
+    ``given``: whether options and facts are asked for, by name.
+    """
+    for rule in RULES:
+        if other := rule.broken_by(given):
+            yield rule, other
+
+
+def refuse_together(**given: object) -> None:
+    """Raises the error of the first rule of Python that options break; ``given``: as for ``broken_rules``."""
+    for rule, other in broken_rules(**given):
+        if rule.python:
+            raise rule.error(rule.python.format(other=other, neutral=NEUTRAL.get(other, {})))
