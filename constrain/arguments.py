@@ -1,15 +1,116 @@
-"""Checks of arguments: integers, encodable texts, the ``TypeError`` for a wrong type; and signatures for ``help``."""
+"""Arguments: how an option is declared, signatures for ``help``, and checks of integers and encodable texts."""
 
 from __future__ import annotations
 
 import contextlib
 import inspect
+import math
+import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from operator import index
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Flag(NamedTuple):
+    """A flag of the command line that gives an option.
+
+    Attributes:
+        about: meaning in one sentence.
+        name: name, with underscores; an empty text for that of the option.
+        sets: value that the flag stands for; ``None`` for a flag with a value.
+        least: least value, where it is not that of the option; one below that stands for ``None``.
+        default: default in words, where it depends on other options.
+    """
+
+    about: str
+    name: str = ""
+    sets: object = None
+    least: float | None = None
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """The declaration of an option; the docstring of its group has the meaning.
+
+    Attributes:
+        default: value where none is given.
+        least, most: range; ``None`` for no limit.
+        neutral: value that leaves the model's own distribution unchanged; ``None`` for a detail of another option.
+        above: whether ``least`` itself is out of range.
+        choices: its values, if it is one of several texts.
+        flags: flags of the command line.
+        fields: fields of requests that give it, where their names are others.
+        in_batch: whether lines of a batch may have it.
+        annotation: its type, as the source has it.
+    """
+
+    default: Any = None
+    least: float | None = None
+    most: float | None = None
+    neutral: float | None = None
+    above: bool = False
+    choices: tuple[str, ...] = ()
+    flags: tuple[Flag, ...] = ()
+    fields: tuple[str, ...] = ()
+    in_batch: bool = True
+    annotation: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a whole number."""
+        return self.annotation in ("int", "int | None")
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number, whole or not."""
+        return self.is_whole or self.annotation in ("float", "float | None")
+
+    @property
+    def may_be_none(self) -> bool:
+        """Whether ``None`` is one of its values."""
+        return self.annotation.endswith("| None") or self.annotation in ("Any", "object")
+
+    @property
+    def range(self) -> tuple[float | None, float | None]:
+        """The least and the greatest value, for readers of requests."""
+        return self.least, self.most
+
+    def holds(self, value: float) -> bool:
+        """Returns whether a value is in range."""
+        low = self.least is None or (value > self.least if self.above else value >= self.least)
+        return low and (self.most is None or value <= self.most) and math.isfinite(value)
+
+    def describe(self) -> str:
+        """Returns the range in words."""
+        if self.least is not None and self.most is not None:
+            return f"between {self.least} and {self.most}"
+        return f"a finite number{f' above {self.least}' if self.above else f', {self.least} or more'}"
+
+
+def option(default: Any, *flags: Flag, **declared: Any) -> Any:
+    """Returns the field of a dataclass that declares an option; ``declared``: further attributes of ``Option``."""
+    metadata = {"option": Option(default, flags=flags, **declared)}
+    if isinstance(default, dict):
+        return field(default_factory=default.copy, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def options_of(group: Any) -> dict[str, Option]:
+    """Returns the options that a dataclass declares, by name."""
+    found = {each.name: (each.metadata.get("option"), each.type) for each in fields(group)}
+    return {name: replace(declared, annotation=str(kind)) for name, (declared, kind) in found.items() if declared}
+
+
+def meanings_of(group: type) -> dict[str, str]:
+    """Returns the entries under ``Attributes`` in the docstring of a class, by the names of the attributes."""
+    listed = inspect.cleandoc(group.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0]
+    entries = re.split(r"\n(?=    \w)", listed) if listed else []
+    return {name: entry for entry in entries for name in entry.partition(":")[0].strip().split(", ")}
 
 
 def lists_options(options: type, defaults: Mapping[str, object], about: str = "") -> Callable[[Function], Function]:

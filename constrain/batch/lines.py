@@ -32,7 +32,7 @@ from constrain.fields.values import (
     wrong_type,
 )
 from constrain.fields.votes import VoteFields
-from constrain.generation.options import MAY_BE_NONE, TOP_LOGPROBS, ChatOptions, add_defaults, options_beside
+from constrain.generation.options import MAY_BE_NONE, OPTIONS, TOP_LOGPROBS, add_defaults, options_beside
 from constrain.language.policies import CHOICES
 from constrain.llama.decoding.ranges import seed_of
 from constrain.suggestions import unknown_names
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from constrain.chat.prompt.messages import Prompt
-    from constrain.generation.options import Options
+    from constrain.generation.options import ChatOptions, Options
     from constrain.language.source import Source
 
 Id: TypeAlias = str | int | float | None
 
-FIELDS = frozenset(("prompt", "messages", "id", "schema", "n", "vote", *ChatOptions.__annotations__)) - {"trace"}
+FIELDS = {"prompt", "messages", "id", "schema", "n", "vote", *(name for name, each in OPTIONS.items() if each.in_batch)}
 """Fields of a line. Answers of batches have no traces, which are a hundred times as long as their texts."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -265,7 +265,7 @@ def _read_schema(given: object) -> object:
 def _options(asked: _Line, line: Mapping[str, Any]) -> ChatOptions:
     """Returns the options that a line gives. A field that is null counts as missing if its option cannot be None."""
     fields = {**asked.__dict__, **{name: optional_text(line, name) for name in CHOICES}, "max_tokens": None}
-    kept = {name: value for name, value in fields.items() if value is not None and name in ChatOptions.__annotations__}
+    kept = {name: value for name, value in fields.items() if value is not None and name in OPTIONS}
     kept |= {name: None for name in MAY_BE_NONE & line.keys() if line[name] is None}
     kept |= smallest_limit({"max_tokens": asked.max_tokens})[0]
     return kept  # type: ignore[return-value]

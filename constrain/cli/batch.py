@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from constrain.cli import shared
+from constrain.cli import flags, shared
 from constrain.cli.streams import keep_input
 from constrain.generation.exclusions import MIN_VOTERS
 from constrain.generation.options import Options  # noqa: TC001
@@ -37,7 +37,7 @@ _NAMED = 3
 """Ids of several lines that a warning names, and lines of each: 3."""
 
 
-@shared.takes(language=shared.language, options=shared.options, policies=shared.policies)
+@flags.takes(language=shared.language, options=flags.options, policies=flags.policies)
 def batch(
     context: typer.Context,
     prompts: Annotated[
@@ -137,7 +137,7 @@ def batch(
             prompts = context.with_resource(keep_input())
     with _tell_missing_extra():
         given, target, failures = _locate(prompts, output, errors, prompt, id_column, read, restart=restart)
-    shared.refuse_together(
+    flags.refuse_together(
         vote=vote is not None,
         confidence=options.get("confidence"),
         certificate=certificates,
@@ -243,7 +243,7 @@ def _pool(
     except ModuleNotFoundError as error:
         raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[ray]'") from error
 
-    shared.refuse_together(**{"--threads": sizes["n_threads"] is not None, "--ray": True})
+    flags.refuse_together(**{"--threads": sizes["n_threads"] is not None, "--ray": True})
     given = {**sizes, "model": str(sizes["model"].resolve())}
     try:
         return Pool(

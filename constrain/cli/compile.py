@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from constrain.cli import shared
+from constrain.cli import flags, shared
 from constrain.gbnf.source import Gbnf
 from constrain.language.policies import CompileOptions  # noqa: TC001 - typer reads the annotations
 from constrain.language.schema_text import schema_text
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from constrain.regex.source import Regex
 
 
-@shared.takes(policies=shared.policies)
+@flags.takes(policies=flags.policies)
 def compile_(
     schemas: Annotated[
         list[str] | None,

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from constrain.cli import shared
+from constrain.cli import flags, shared
 from constrain.cli.streams import read_input
 from constrain.errors import ConstrainError
 from constrain.language.policies import CompileOptions  # noqa: TC001 - typer reads the annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from constrain.vocabulary.vocabulary import Vocabulary
 
 
-@shared.takes(language=shared.language, policies=shared.policies)
+@flags.takes(language=shared.language, policies=flags.policies)
 def explain(
     text: Annotated[str | None, typer.Argument(help='The text; "-" reads it from standard input.')] = None,
     *,

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from constrain.cli import shared
+from constrain.cli import flags, shared
 from constrain.engine.export import export
 from constrain.language.policies import CompileOptions  # noqa: TC001 - typer reads the annotations
 
 _TARGETS = ("gbnf", "lark", "regex")
 
 
-@shared.takes(policies=shared.policies)
+@flags.takes(policies=flags.policies)
 def export_(
     schema: Annotated[
         str | None,
@@ -24,7 +24,7 @@ def export_(
     *,
     to: Annotated[
         str,
-        shared.one_of(
+        flags.one_of(
             _TARGETS,
             "Notation: of llama.cpp; of llguidance, OpenAI and constrain itself; or a regular expression that Rust's "
             "regex crate and Python's re read.",

@@ -22,7 +22,7 @@ try:
     from rich.table import Table
     from typer.core import TyperCommand
 
-    from constrain.cli import shared
+    from constrain.cli import flags, shared
     from constrain.cli.batch import batch
     from constrain.cli.chat.command import chat
     from constrain.cli.compile import compile_
@@ -125,7 +125,7 @@ def about(
 
 
 @app.command()
-@shared.takes(language=shared.language, options=shared.options, policies=shared.policies)
+@flags.takes(language=shared.language, options=flags.options, policies=flags.policies)
 def generate(
     prompt: Annotated[str, typer.Argument(help='What to ask the model; "-" reads it from standard input.')],
     *,
@@ -175,7 +175,7 @@ def generate(
     ] = None,
     stream: Annotated[
         str | None,
-        shared.one_of(
+        flags.one_of(
             _STREAMED,
             "What to print while the model writes: its text, as on a terminal; or a line of JSON for each part of the "
             "value that begins, grows or is complete, with its JSON Pointer.",
@@ -185,8 +185,8 @@ def generate(
     """Asks a model and prints its answer: JSON that matches the schema, or text that matches the grammar."""
     asked = read_prompt(prompt)
     wanted = language.read()
-    shared.refuse_together(**{"--stream fields": stream == "fields", "--schema": isinstance(wanted, str)})
-    shared.refuse_together(
+    flags.refuse_together(**{"--stream fields": stream == "fields", "--schema": isinstance(wanted, str)})
+    flags.refuse_together(
         vote=vote is not None,
         unbias=options.get("unbias"),
         confidence=options.get("confidence"),

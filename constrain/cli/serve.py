@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from constrain.cli import shared
+from constrain.cli import flags, shared
 from constrain.server.variables import KEY_VARIABLE, STORE_VARIABLE
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def serve(
     ] = None,
     strict_subset: Annotated[
         str | None,
-        shared.one_of(
+        flags.one_of(
             _SUBSETS, 'OpenAI rules that schemas with "strict": true must obey: the structural ones, all, or none.'
         ),
     ] = None,
@@ -164,7 +164,7 @@ def serve(
         float | None,
         typer.Option(min=1, help="Seconds to finish answers when the server is stopped.", show_default="30"),
     ] = None,
-    log_format: Annotated[str | None, shared.one_of(_LOG_FORMATS, "Format of the log on standard error.")] = None,
+    log_format: Annotated[str | None, flags.one_of(_LOG_FORMATS, "Format of the log on standard error.")] = None,
 ) -> None:
     """Serves models to the clients of OpenAI, Anthropic and Ollama.
 
@@ -177,8 +177,8 @@ def serve(
     from constrain.server.config import ServerConfig, read_config
     from constrain.server.http.listening import listen
 
-    flags = {name: given[name] for name in ServerConfig.model_fields if given.get(name) is not None}
-    settled = read_config(config, flags)
+    asked = {name: given[name] for name in ServerConfig.model_fields if given.get(name) is not None}
+    settled = read_config(config, asked)
     sockets = listen(settled.host, settled.port)
     run_server(settled, file or model, alias or [], sockets)
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import inspect
 import os
 import re
 import sys
 import threading
 import time
 from dataclasses import dataclass
-from functools import wraps
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,11 +19,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from constrain import grammars
+from constrain.cli.flags import one_of, refuse_together
 from constrain.errors import ConstrainError, ExportError, GrammarError, LimitError, PatternError, SchemaError
 from constrain.gbnf.source import Gbnf
-from constrain.generation.exclusions import broken_rules
-from constrain.generation.options import MAX_NUMBER_TOKENS, WHOLE_PROMPT, Options
-from constrain.language.policies import ABOUT, CHOICES, GENERATION, CompileOptions
 from constrain.language.schema_text import schema_text
 from constrain.language.short_schema import is_short
 from constrain.language.wrong_schema import describe_no_json
@@ -34,8 +30,9 @@ from constrain.regex.source import Regex
 from constrain.structural.source import StructuralTag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
+    from constrain.language.policies import CompileOptions
     from constrain.language.source import Source
 
 FAILED, WRONG_INPUT, LINES_FAILED = 1, 2, 3
@@ -55,25 +52,6 @@ Pattern = Annotated[
     str | None,
     typer.Option("--regex", metavar="PATTERN", help="Regular expression of the answer, in place of a schema."),
 ]
-
-
-def refuse_together(**given: object) -> None:
-    """Raises ``BadParameter`` for the first rule of the command line that options break: see ``broken_rules``."""
-    for rule, other in broken_rules(**given):
-        if rule.flag:
-            raise typer.BadParameter(rule.flag.format(other=other), param_hint=rule.hint)
-
-
-def one_of(choices: tuple[str, ...], about: str, *flags: str, default: str | None = None) -> Any:
-    """Makes an option that takes one of several values; ``default`` says what it is without it, else the first."""
-
-    def check(value: str | None) -> str | None:
-        if value is not None and value not in choices:
-            raise typer.BadParameter(f"{value!r} is not one of {', '.join(choices)}")
-        return value
-
-    shown = choices[0] if default is None else default
-    return typer.Option(*flags, metavar="|".join(choices), callback=check, help=about, show_default=shown)
 
 
 PatternDialect = Annotated[
@@ -144,152 +122,6 @@ GpuLayers = Annotated[
     int | None,
     typer.Option("--gpu-layers", min=-1, help="Layers to offload to a GPU; -1 for all, 0 for none.", show_default="-1"),
 ]
-
-
-def takes(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replaces parameters of a command by the parameters of functions: the command receives the functions' results.
-
-    ``takes(options=make)`` gives the command the parameters of ``make`` on the command line, and passes the result of
-    ``make`` to its parameter ``options``.
-    """
-
-    def extend(command: Callable[..., None]) -> Callable[..., None]:
-        own = inspect.signature(command, eval_str=True).parameters
-        shared = {name: inspect.signature(make, eval_str=True).parameters for name, make in groups.items()}
-
-        @wraps(command)
-        def extended(**given: Any) -> None:
-            made = {name: make(**{each: given.pop(each) for each in shared[name]}) for name, make in groups.items()}
-            command(**given, **made)
-
-        listed = [parameter for name in own for parameter in shared.get(name, {name: own[name]}).values()]
-        named = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in listed]
-        extended.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
-        extended.__annotations__ = {parameter.name: parameter.annotation for parameter in named}
-        return extended
-
-    return extend
-
-
-def policies(**given: Any) -> CompileOptions:
-    """Returns the policies for compiling schemas that were given on the command line."""
-    asked: CompileOptions = {name: value for name, value in given.items() if value}  # type: ignore[assignment]
-    return asked
-
-
-def _policy(name: str, about: str) -> Any:
-    """Makes the option of a policy; its default depends on the command where generation has one of its own."""
-    own = f"{GENERATION[name]} for answers, else {CHOICES[name][0]}" if name in GENERATION else None
-    return one_of(CHOICES[name], about, default=own)
-
-
-_STRICT = Annotated[bool, typer.Option("--strict", help="Refuse schemas that OpenAI's strict mode refuses.")]
-policies.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-    [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, default, annotation in (
-            *((name, None, Annotated[str | None, _policy(name, about)]) for name, about in ABOUT.items()),
-            ("strict", False, _STRICT),
-        )
-    ]
-)
-
-
-def options(
-    *,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens that the answer may have.")] = None,
-    max_string_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens after which a string is ended.")] = None,
-    max_number_tokens: Annotated[
-        int, typer.Option(min=0, help="Tokens after which a number is ended; 0 for no limit.")
-    ] = MAX_NUMBER_TOKENS,
-    temperature: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="Randomness; 0 takes the most likely token.",
-            show_default="0 or 0.8",
-        ),
-    ] = None,
-    top_k: Annotated[
-        int | None,
-        typer.Option(min=0, help="Sample from this many of the likeliest tokens; 0 for all.", show_default="40"),
-    ] = None,
-    top_p: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, help="Sample from the likeliest tokens with this total probability.", show_default="0.95"
-        ),
-    ] = None,
-    min_p: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Sample from tokens with at least this share of the greatest probability.",
-            show_default="0.05",
-        ),
-    ] = None,
-    repeat_penalty: Annotated[
-        float | None, typer.Option(help="Divides the logits of recent tokens.", show_default="1.0")
-    ] = None,
-    presence_penalty: Annotated[
-        float | None,
-        typer.Option(
-            min=-2, max=2, help="Subtracted from the logits of tokens already in the answer.", show_default="0.0"
-        ),
-    ] = None,
-    frequency_penalty: Annotated[
-        float | None,
-        typer.Option(
-            min=-2,
-            max=2,
-            help="Subtracted from the logit of a token for each time it occurs in the answer.",
-            show_default="0.0",
-        ),
-    ] = None,
-    confidence: Annotated[
-        bool, typer.Option("--confidence", help="Report how likely each part of the answer was, and what else was.")
-    ] = False,
-    unbias: Annotated[
-        bool,
-        typer.Option("--unbias", help="Weight the answers that vote, to undo the bias of the masks."),
-    ] = False,
-    no_prompt_cache: Annotated[
-        bool,
-        typer.Option("--no-prompt-cache", help="Neither keep anything of the prompts on disk nor read it from there."),
-    ] = False,
-    cache_whole_prompt: Annotated[
-        bool,
-        typer.Option("--cache-whole-prompt", help="Keep whole evaluated prompts on disk, not only what others share."),
-    ] = False,
-    timeout: Annotated[float | None, typer.Option(min=0, help="Seconds after which the answer is ended early.")] = None,
-    show_schema: Annotated[bool, typer.Option(help="Whether the prompt shows the schema.")] = True,
-    draft: Annotated[
-        bool, typer.Option("--draft", help="Have the model think in plain text before it writes the answer.")
-    ] = False,
-    draft_tokens: Annotated[
-        int | None,
-        typer.Option(min=1, help="The same, with this number of tokens at most.", show_default="256, at most half"),
-    ] = None,
-) -> Options:
-    """Returns the options of an answer, except the seed; options for sampling and probabilities only if given."""
-    refuse_together(**{"--no-prompt-cache": no_prompt_cache, "--cache-whole-prompt": cache_whole_prompt})
-    optional: dict[str, Any] = {
-        "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "repeat_penalty": repeat_penalty,
-        "presence_penalty": presence_penalty, "frequency_penalty": frequency_penalty,
-        "confidence": confidence or None, "unbias": unbias or None,
-        "cache_prompt": False if no_prompt_cache else WHOLE_PROMPT if cache_whole_prompt else None,
-    }  # fmt: skip
-    given: Options = {name: value for name, value in optional.items() if value is not None}  # type: ignore[assignment]
-    return {
-        **given,
-        "max_tokens": max_tokens,
-        "max_string_tokens": max_string_tokens,
-        "max_number_tokens": max_number_tokens or None,
-        "timeout": timeout,
-        "show_schema": show_schema,
-        "draft": draft if draft_tokens is None else draft_tokens,
-    }
 
 
 def show_error(error: Exception) -> None:

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from constrain.certificates.certificate import canonical, verify_certificate
 from constrain.certificates.signing import read_private_key, read_public_key, sign, verify_signature
-from constrain.cli import shared
+from constrain.cli import flags, shared
 from constrain.cli.tracing import require_place
 from constrain.errors import ConstrainError
 from constrain.verify import exact, judge
@@ -65,7 +65,7 @@ def verify(
     certificate follows the one that it names. The exit status is 0 if all holds, 1 for a certificate that is refused, 2
     for wrong usage and for files that cannot be used, and 4 if all holds, but a model writes another answer now.
     """
-    shared.refuse_together(**{"verify --prompt": prompt is not None, "--model": model is not None})
+    flags.refuse_together(**{"verify --prompt": prompt is not None, "--model": model is not None})
     try:
         given = None if prompt is None else _read_prompt(prompt)
         key = None if public_key is None else public_key.read_bytes()
@@ -172,7 +172,7 @@ def require_certificate(path: Path | None, key: Path | None, *, with_prompt: boo
     ``ValueError`` for a key that cannot be used.
     """
     asked = {"--certificate": path is not None, "--certificate-prompt": with_prompt, "--sign": key is not None}
-    shared.refuse_together(**asked)
+    flags.refuse_together(**asked)
     if path is None:
         return False
     require_place(path, "--certificate")

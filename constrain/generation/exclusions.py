@@ -1,7 +1,7 @@
 """The options that exclude or need each other: one table, with the reasons and the words of every refusal.
 
 A new exclusion is a row of ``RULES``. Python reads the table with ``refuse_together``, requests and lines of a batch
-with the function of this name in ``fields.values``, the command line with the one in ``cli.shared``; the reference
+with the function of this name in ``fields.values``, the command line with the one in ``cli.flags``; the reference
 pages list it.
 """
 

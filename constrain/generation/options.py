@@ -1,4 +1,8 @@
-"""The options that all ways to generate share."""
+"""The options of answers in groups, and the keyword arguments that all ways to generate share.
+
+A new option is a field of a group, with its meaning in the group's docstring, and a key of a ``TypedDict``, from which
+type checkers take its type.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,16 @@ import inspect
 import numbers
 import operator
 from collections.abc import Iterable
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeVar
 
-from constrain.arguments import lists_options
+from constrain.arguments import Flag, Option, lists_options, meanings_of, option, options_of
 from constrain.errors import DraftError
 from constrain.generation.exclusions import MIN_VOTERS, refuse_together
 from constrain.language.grammar import Grammar
-from constrain.language.policies import DEFAULTS, GENERATION, CompileOptions, refuse_compile_options
+from constrain.language.policies import CompileOptions, Compiling, refuse_compile_options
 from constrain.language.source import Source
-from constrain.llama.decoding.sampling import LISTS, NEUTRAL, OPTIONS, Sampling, is_neutral
+from constrain.llama.decoding.sampling import NEUTRAL, Sampling, is_neutral
 from constrain.suggestions import unknown_names
 
 if TYPE_CHECKING:
@@ -46,113 +50,6 @@ WITH_PROMPT = "prompt"
 
 class Options(CompileOptions, total=False):
     """Keyword arguments of ``generate``, ``complete``, ``stream`` and their variants; all are optional.
-
-    Attributes:
-        max_tokens: the most tokens of the answer, without the end of generation; ``None`` (the default) for the rest of
-            the context. An answer with a schema is complete within the limit: at it, open strings end after their last
-            whole word, and arrays and objects are closed. ``BudgetError`` if no answer fits. Free text is cut, even
-            before its beginning.
-        max_string_tokens: soft limit on the tokens of one string; ``None`` (the default) for no limit. It stops models
-            that repeat themselves inside a string. At the limit the string ends after its current word, or after the
-            word before it if that takes more than 8 further tokens. A string that the schema requires to be longer
-            gets the length it needs. Keys that the schema does not name are limited, too; constants are not.
-        max_number_tokens: soft limit on the tokens of one number (64); ``None`` for no limit. It stops models that
-            write digits without end: a 64-bit float needs at most 17 digits, a 128-bit integer 39.
-        temperature: divisor of the logits; 0 or more. At 0 the most likely allowed token is taken, and ``top_p``,
-            ``top_k``, ``min_p`` and ``seed`` have no effect. By default, it is 0 for one answer to a schema or with
-            tools that it may call, as it is right most often then. It is 0.8 for free text, several answers to a
-            prompt (``n``), reasoning and drafts, and with ``top_p``, ``top_k`` or ``min_p``.
-        top_p: samples from the most likely tokens whose probabilities add up to this value (0.95); 0 to 1, 1 for all
-            tokens.
-        top_k: samples from this number of most likely tokens (40); 0 for all tokens.
-        min_p: samples from tokens at least this many times as likely as the most likely one (0.05); 0 to 1, 0 for all
-            tokens.
-        seed: seed of the random numbers, for reproducible answers; 0 to 2**32 - 2. ``None`` (the default) draws a new
-            seed for each answer.
-        stop: a text or a list of texts that end the answer. Without a schema, the answer is cut before the text. With a
-            schema, the answer is completed as briefly as possible from there, so that it stays valid.
-        logit_bias: numbers that are added to the logits of tokens, by token id; ``float("-inf")`` forbids a token
-            unless the schema allows no other.
-        repeat_penalty: divisor of the logits of tokens that are among the last ``repeat_last_n`` of the answer; above
-            0, 1 (the default) for none.
-        presence_penalty: number that is subtracted from the logit of each token that the answer already has; -2 to 2,
-            0 (the default) for none.
-        frequency_penalty: number that is subtracted from the logit of a token once for each time that the answer
-            already has it; -2 to 2, 0 (the default) for none.
-        repeat_last_n: number of last tokens of the answer to which ``repeat_penalty`` and, if it is given, the two
-            penalties above apply; -1 for all. ``None`` (the default) is 64 for ``repeat_penalty``, all for the others.
-        repetition_penalty: divisor of the logits of tokens that the prompt or the answer has, as vLLM and transformers
-            count them; above 0, 1 (the default) for none.
-        typical_p: samples from the tokens whose surprise is nearest to what is expected, with this total probability;
-            0 to 1, 1 (the default) for all tokens.
-        top_n_sigma: samples from tokens whose logit is at most this number of standard deviations below the greatest
-            one; 0 (the default) or less for all tokens.
-        xtc_probability: probability that all tokens but the least likely one are left out of those that reach
-            ``xtc_threshold``, for surprising answers; 0 to 1, 0 (the default) for never.
-        xtc_threshold: least probability of the tokens that ``xtc_probability`` is about (0.1); none reaches more than
-            0.5 together with another.
-        dynatemp_range: how far the temperature rises and falls with the model's uncertainty; 0 (the default) for not
-            at all.
-        dynatemp_exponent: exponent of the uncertainty in the temperature of ``dynatemp_range`` (1).
-        mirostat: version of Mirostat, 1 or 2, which keeps the surprise of the answer near ``mirostat_tau``; 0 (the
-            default) for none. All other samplers that leave tokens out then have no effect, as in llama.cpp.
-        mirostat_tau: surprise in bits that ``mirostat`` aims at (5).
-        mirostat_eta: how quickly ``mirostat`` learns (0.1).
-        dry_multiplier: strength of the penalty for tokens that would continue a repetition of earlier text, of the
-            prompt or the answer (DRY); 0 (the default) for none.
-        dry_base: base of the penalty of DRY, whose exponent is the length of the repetition (1.75); below 1 for none.
-        dry_allowed_length: tokens of a repetition that DRY does not penalize (2).
-        dry_penalty_last_n: number of last tokens in which DRY looks for repetitions; -1 (the default) for all, 0 for
-            none.
-        dry_sequence_breakers: texts at which repetitions end for DRY; by default line ends, colons, quotation marks and
-            asterisks.
-        samplers: steps of the choice, in their order: those of ``penalties``, ``dry``, ``top_n_sigma``, ``top_k``,
-            ``typ_p``, ``top_p``, ``min_p``, ``xtc`` and ``temperature`` that shall have an effect; by default all, in
-            this order, which is llama.cpp's. A text has a letter for each, as llama.cpp's ``--sampling-seq``.
-        draft: whether the model first thinks in plain text, and then writes the answer in view of this draft; ``False``
-            by default. ``True`` allows 256 tokens, but at most half of all; a number is its limit. The draft counts
-            for ``max_tokens``, and leaves enough of it for an answer. A draft has half of the ``timeout`` at most. It
-            needs a schema or tools; ``Completion.draft`` has its text.
-        logprobs: whether to report the natural logarithm of the probability of each token, in ``Completion.logprobs``
-            and ``TextDelta.logprobs``; ``False`` by default. Answers stay the same, but for ties, and take somewhat
-            longer: the model also computes the probabilities of forced tokens.
-        top_logprobs: number of most likely tokens to report at each position, 0 (the default) to 20; needs
-            ``logprobs=True``.
-        confidence: whether to report, in ``Completion.fields``, how likely each part of the answer was, and what else
-            was likely; ``False`` by default. Answers stay the same, but for ties, and take somewhat longer: the model
-            also computes the probabilities of forced tokens.
-        trace: whether to report, in ``Completion.trace`` and ``TraceDelta``, what was known in the place of each token:
-            how many tokens were allowed, what the model and the grammar expected; ``False`` by default. Answers stay
-            the same, but for ties, and take somewhat longer.
-        certificate: whether ``Completion.certificate`` has a proof, which anyone can check, that the answer is one of
-            its schema or grammar; ``False`` by default. ``True`` keeps only the hash of the prompt; ``"prompt"`` also
-            its token ids, with which ``constrain verify`` can repeat the answer. It needs a schema, a grammar or
-            tools. Answers stay the same. The first certificate of a model reads the whole file, for its hash.
-        prefix: beginning of the answer, which it keeps: a text or token ids; empty by default. A text is split into
-            tokens as it is. The prefix counts for ``max_tokens``, and for the probabilities in ``fields`` and
-            ``log_mass``. ``PrefixError``, a ``ValueError``, if no answer begins like this. Not with ``draft``.
-            ``run_tools`` gives it to the first answer only.
-        unbias: with ``vote``, whether each answer is weighted by the share of the probability that the constraint left
-            (importance sampling), so that the vote stands for the model's own distribution; ``False`` by default. The
-            answers are then sampled from the model's own distribution: ``temperature`` is 1, and there is no
-            ``top_p``, ``top_k``, ``min_p``, ``logit_bias`` or penalty. Not with tools, refusals, reasoning and drafts.
-        cache_prompt: what the prompt cache of the ``Model`` keeps on disk, for later processes. ``True`` (the default)
-            keeps what other requests share: all in front of the text of the user's last message (system prompt, tools,
-            schema, earlier turns), if it is long. ``"whole"`` keeps the whole prompt, for prompts that are one long
-            text with a changing end. ``False`` marks the request as private: nothing of it is written to disk, and
-            nothing is read from there.
-        timeout: seconds after which the answer is completed as briefly as possible (without a schema, it ends at once);
-            ``None`` (the default) for no limit. They count from when the model begins with the prompt; waiting for
-            other answers does not count.
-        show_schema: whether the prompt shows the schema to the model (``True``): as a short text in front of the first
-            user message, with a reminder in later ones. A text of your own that contains ``{schema}`` replaces it.
-        sources: texts that strings with ``constrain.Quote`` (or the keyword ``x-quote``) are quoted from, by name: each
-            is a text or a list of texts. The user's messages are the source ``"prompt"``, from which quotes come that
-            name no source.
-        years: ``"1000-2999"`` (the default), or ``"any"``: the years of dates where the schema does not bound them.
-        integers: ``"64-bit"`` (the default), or ``"any"``: the size of integers on each side without a bound.
-        whitespace, property_order, formats, inexact, numbers, precision, escapes, strict, registry: as for ``compile``;
-            for JSON Schemas and types only, as are ``years`` and ``integers``.
 
     Unknown names raise ``TypeError``, values out of range ``ValueError``.
     """
@@ -220,33 +117,7 @@ class VotedOptions(ValueOptions, total=False):
 
 
 class ChatOptions(ValueOptions, total=False):
-    """``Options``, and keyword arguments for tools, refusals and reasoning; all are optional.
-
-    Attributes:
-        tools: tools that the model may call, in the order in which the prompt shows them: functions, results of
-            ``tool``, ``CustomTool`` objects, or JSON objects as OpenAI defines them. With tools, the value of the
-            answer is a ``Reply``.
-        tool_choice: ``"auto"`` (the default) lets the model choose between content and calls, ``"required"`` demands
-            calls, ``"none"`` forbids them. A tool or its name demands one call of this tool; a list demands calls
-            of tools in the list. A JSON object as OpenAI defines it is accepted, too.
-        parallel_tool_calls: whether an answer may have several calls (``True``), if the model's family can write
-            several. A fifth call of the same tool with the same arguments ends the answer.
-        tool_format: name of the form in which calls are written, such as ``"hermes"`` or ``"llama3-json"``; ``None``
-            (the default) for the form of the model's chat template.
-        allow_refusal: whether the model may answer with a ``Refusal`` instead of a value of ``schema``; ``False`` by
-            default.
-        thinking: whether a model that can reason does so before its answer; ``None`` (the default) for only if there
-            is no schema; ``"adaptive"`` for whenever the model likes. A ``draft`` takes the place of the reasoning.
-        max_reasoning_tokens: soft limit on the tokens of the reasoning. ``None`` (the default) is half of
-            ``max_tokens`` for answers with a schema or a required call, and otherwise no limit: reasoning and text are
-            cut where ``max_tokens`` are used up.
-        reasoning_effort: how much a model that can reason does so: ``"none"``, ``"minimal"``, ``"low"``, ``"medium"``,
-            ``"high"``, ``"xhigh"`` or ``"max"``; ``None`` (the default) leaves it to the model. A template with a
-            variable of this name gets the word, or the nearest of ``"low"``, ``"medium"`` and ``"high"``. Each but
-            ``"none"`` is a wish to reason, unless ``thinking`` says otherwise.
-        template_variables: variables for the model's chat template, by name, such as ``{"enable_thinking": False}``;
-            empty by default. Those that turn reasoning on or off take the place of ``thinking``.
-    """
+    """``Options``, and keyword arguments for tools, refusals and reasoning; all are optional."""
 
     tools: Sequence[Tool | Callable[..., Any] | Mapping[str, Any]]
     allow_refusal: bool
@@ -274,9 +145,7 @@ def split_options(options: Options) -> tuple[Sampling, AnswerSettings]:
         raise TypeError(unknown_names("options", unknown, ChatOptions.__annotations__, _INSTEAD))
     chosen = {key: given.pop(key) for key in _SAMPLING_KEYS & given.keys()}
     sampling = Sampling(**(_unbiased(chosen) if given.get("unbias") else chosen))
-    return sampling, AnswerSettings(
-        **{key: value for key, value in given.items() if key not in _COMPILE_KEYS | _CHAT_KEYS}
-    )
+    return sampling, AnswerSettings(**{key: value for key, value in given.items() if key in _SETTINGS_KEYS})
 
 
 _INSTEAD = {
@@ -327,15 +196,16 @@ def _read(name: str, value: Any) -> Any:
     """Returns an option with any numeric type converted to a plain number. Raises ``TypeError``."""
     if name == "draft":
         return _read_draft(value)
-    if name not in _COUNTS | _NUMBERS or (value is None and name in MAY_BE_NONE):
+    declared = OPTIONS.get(name)
+    if declared is None or not declared.is_number or (value is None and declared.may_be_none):
         return value
     if not isinstance(value, bool):
-        if name in _NUMBERS and isinstance(value, numbers.Real):
+        if not declared.is_whole and isinstance(value, numbers.Real):
             return float(value)
-        if name in _COUNTS and isinstance(value, SupportsIndex):
+        if declared.is_whole and isinstance(value, SupportsIndex):
             return operator.index(value)
-    what = "a whole number" if name in _COUNTS else "a number"
-    raise TypeError(f"{name} is {value!r:.80}; it must be {what}{' or None' if name in MAY_BE_NONE else ''}")
+    what = "a whole number" if declared.is_whole else "a number"
+    raise TypeError(f"{name} is {value!r:.80}; it must be {what}{' or None' if declared.may_be_none else ''}")
 
 
 def _read_draft(value: Any) -> bool | int:
@@ -377,27 +247,6 @@ def options_beside(options: AnyOptions, schema: object) -> AnyOptions:
 _DRAWING = ("typical_p", "top_n_sigma", "xtc_probability", "dynatemp_range", "mirostat")
 """Further options that say how tokens are sampled, unless they have no effect."""
 
-_LIMITS = ("max_tokens", "max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
-_COUNTS = frozenset((*_LIMITS, *(name for name, each in OPTIONS.items() if each.is_whole), "top_logprobs"))
-_NUMBERS = frozenset((*(name for name, each in OPTIONS.items() if not each.is_whole), "timeout"))
-_OTHERS = (
-    "seed",
-    "repeat_last_n",
-    "timeout",
-    "tool_choice",
-    "tool_format",
-    "thinking",
-    "reasoning_effort",
-    "registry",
-    "sources",
-)
-MAY_BE_NONE = frozenset((*_LIMITS, *_OTHERS))
-"""Options that may be ``None``; in JSON, where null otherwise means that a field is missing, null is ``None`` there."""
-
-_CHAT_KEYS = frozenset(ChatOptions.__annotations__) - frozenset(Options.__annotations__) - {"max_reasoning_tokens"}
-_COMPILE_KEYS = frozenset(CompileOptions.__annotations__)
-_SAMPLING_KEYS = frozenset((*OPTIONS, *LISTS, "logit_bias"))
-
 
 def _require_flag(name: str, value: object, text: str) -> None:
     """Raises ``ValueError`` unless a value is ``True``, ``False`` or a text."""
@@ -405,26 +254,159 @@ def _require_flag(name: str, value: object, text: str) -> None:
         raise ValueError(f"{name} is {value!r:.80}; it must be True, False or {text!r}")
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerSettings:
+@dataclass(frozen=True)
+class Limits:
+    """The beginning, the length and the end of an answer.
+
+    Attributes:
+        prefix: beginning of the answer, which it keeps: a text or token ids; empty by default. A text is split into
+            tokens as it is. The prefix counts for ``max_tokens``, and for the probabilities in ``fields`` and
+            ``log_mass``. ``PrefixError``, a ``ValueError``, if no answer begins like this. Not with ``draft``.
+            ``run_tools`` gives it to the first answer only.
+        max_tokens: the most tokens of the answer, without the end of generation; ``None`` (the default) for the rest of
+            the context. An answer with a schema is complete within the limit: at it, open strings end after their last
+            whole word, and arrays and objects are closed. ``BudgetError`` if no answer fits. Free text is cut, even
+            before its beginning.
+        max_string_tokens: soft limit on the tokens of one string; ``None`` (the default) for no limit. It stops models
+            that repeat themselves inside a string. At the limit the string ends after its current word, or after the
+            word before it if that takes more than 8 further tokens. A string that the schema requires to be longer
+            gets the length it needs. Keys that the schema does not name are limited, too; constants are not.
+        max_number_tokens: soft limit on the tokens of one number (64); ``None`` for no limit. It stops models that
+            write digits without end: a 64-bit float needs at most 17 digits, a 128-bit integer 39.
+        max_reasoning_tokens: soft limit on the tokens of the reasoning. ``None`` (the default) is half of
+            ``max_tokens`` for answers with a schema or a required call, and otherwise no limit: reasoning and text are
+            cut where ``max_tokens`` are used up.
+        stop: a text or a list of texts that end the answer. Without a schema, the answer is cut before the text. With a
+            schema, the answer is completed as briefly as possible from there, so that it stays valid.
+        timeout: seconds after which the answer is completed as briefly as possible (without a schema, it ends at once);
+            ``None`` (the default) for no limit. They count from when the model begins with the prompt; waiting for
+            other answers does not count.
+    """
+
+    prefix: str | Sequence[int] = option(())
+    max_tokens: int | None = option(
+        None,
+        Flag("Tokens that the answer may have.", least=1),
+        least=0,
+        fields=("max_completion_tokens", "max_output_tokens", "max_tokens"),
+    )
+    max_string_tokens: int | None = option(None, Flag("Tokens after which a string is ended."), least=1)
+    max_number_tokens: int | None = option(
+        MAX_NUMBER_TOKENS, Flag("Tokens after which a number is ended; 0 for no limit.", least=0), least=1
+    )
+    max_reasoning_tokens: int | None = option(None, least=1, fields=("thinking_budget", "reasoning.max_tokens"))
+    stop: str | Sequence[str] = option((), fields=("stop", "stop_sequences"))
+    timeout: float | None = option(None, Flag("Seconds after which the answer is ended early."), least=0)
+
+
+@dataclass(frozen=True)
+class Prompting:
+    """The prompt.
+
+    Attributes:
+        show_schema: whether the prompt shows the schema to the model (``True``): as a short text in front of the first
+            user message, with a reminder in later ones. A text of your own that contains ``{schema}`` replaces it.
+        cache_prompt: what the prompt cache of the ``Model`` keeps on disk, for later processes. ``True`` (the default)
+            keeps what other requests share: all in front of the text of the user's last message (system prompt, tools,
+            schema, earlier turns), if it is long. ``"whole"`` keeps the whole prompt, for prompts that are one long
+            text with a changing end. ``False`` marks the request as private: nothing of it is written to disk, and
+            nothing is read from there.
+        draft: whether the model first thinks in plain text, and then writes the answer in view of this draft; ``False``
+            by default. ``True`` allows 256 tokens, but at most half of all; a number is its limit. The draft counts
+            for ``max_tokens``, and leaves enough of it for an answer. A draft has half of the ``timeout`` at most. It
+            needs a schema or tools; ``Completion.draft`` has its text.
+    """
+
+    show_schema: bool | str = option(True, Flag("Whether the prompt shows the schema."))
+    cache_prompt: bool | Literal["whole"] = option(
+        True,
+        Flag("Neither keep anything of the prompts on disk nor read it from there.", "no_prompt_cache", sets=False),
+        Flag("Keep whole evaluated prompts on disk, not only what others share.", "cache_whole_prompt", WHOLE_PROMPT),
+    )
+    draft: bool | int = option(
+        False,
+        Flag("Have the model think in plain text before it writes the answer.", sets=True),
+        Flag("The same, with this number of tokens at most.", "draft_tokens", least=1, default="256, at most half"),
+    )
+
+
+@dataclass(frozen=True)
+class Reports:
+    """Probabilities and proofs.
+
+    Attributes:
+        logprobs: whether to report the natural logarithm of the probability of each token, in ``Completion.logprobs``
+            and ``TextDelta.logprobs``; ``False`` by default. Answers stay the same, but for ties, and take somewhat
+            longer: the model also computes the probabilities of forced tokens.
+        top_logprobs: number of most likely tokens to report at each position, 0 (the default) to 20; needs
+            ``logprobs=True``.
+        confidence: whether to report, in ``Completion.fields``, how likely each part of the answer was, and what else
+            was likely; ``False`` by default. Answers stay the same, but for ties, and take somewhat longer: the model
+            also computes the probabilities of forced tokens.
+        trace: whether to report, in ``Completion.trace`` and ``TraceDelta``, what was known in the place of each token:
+            how many tokens were allowed, what the model and the grammar expected; ``False`` by default. Answers stay
+            the same, but for ties, and take somewhat longer.
+        certificate: whether ``Completion.certificate`` has a proof, which anyone can check, that the answer is one of
+            its schema or grammar; ``False`` by default. ``True`` keeps only the hash of the prompt; ``"prompt"`` also
+            its token ids, with which ``constrain verify`` can repeat the answer. It needs a schema, a grammar or
+            tools. Answers stay the same. The first certificate of a model reads the whole file, for its hash.
+        unbias: with ``vote``, whether each answer is weighted by the share of the probability that the constraint left
+            (importance sampling), so that the vote stands for the model's own distribution; ``False`` by default. The
+            answers are then sampled from the model's own distribution: ``temperature`` is 1, and there is no
+            ``top_p``, ``top_k``, ``min_p``, ``logit_bias`` or penalty. Not with tools, refusals, reasoning and drafts.
+    """
+
+    logprobs: bool = option(False)
+    top_logprobs: int = option(0, least=TOP_LOGPROBS[0], most=TOP_LOGPROBS[1])
+    confidence: bool = option(
+        False, Flag("Report how likely each part of the answer was, and what else was.", sets=True)
+    )
+    trace: bool = option(False, in_batch=False)
+    certificate: bool | Literal["prompt"] = option(False)
+    unbias: bool = option(False, Flag("Weight the answers that vote, to undo the bias of the masks.", sets=True))
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """Tools, refusals and reasoning.
+
+    Attributes:
+        tools: tools that the model may call, in the order in which the prompt shows them: functions, results of
+            ``tool``, ``CustomTool`` objects, or JSON objects as OpenAI defines them. With tools, the value of the
+            answer is a ``Reply``.
+        tool_choice: ``"auto"`` (the default) lets the model choose between content and calls, ``"required"`` demands
+            calls, ``"none"`` forbids them. A tool or its name demands one call of this tool; a list demands calls
+            of tools in the list. A JSON object as OpenAI defines it is accepted, too.
+        parallel_tool_calls: whether an answer may have several calls (``True``), if the model's family can write
+            several. A fifth call of the same tool with the same arguments ends the answer.
+        tool_format: name of the form in which calls are written, such as ``"hermes"`` or ``"llama3-json"``; ``None``
+            (the default) for the form of the model's chat template.
+        allow_refusal: whether the model may answer with a ``Refusal`` instead of a value of ``schema``; ``False`` by
+            default.
+        thinking: whether a model that can reason does so before its answer; ``None`` (the default) for only if there
+            is no schema; ``"adaptive"`` for whenever the model likes. A ``draft`` takes the place of the reasoning.
+        reasoning_effort: how much a model that can reason does so: ``"none"``, ``"minimal"``, ``"low"``, ``"medium"``,
+            ``"high"``, ``"xhigh"`` or ``"max"``; ``None`` (the default) leaves it to the model. A template with a
+            variable of this name gets the word, or the nearest of ``"low"``, ``"medium"`` and ``"high"``. Each but
+            ``"none"`` is a wish to reason, unless ``thinking`` says otherwise.
+        template_variables: variables for the model's chat template, by name, such as ``{"enable_thinking": False}``;
+            empty by default. Those that turn reasoning on or off take the place of ``thinking``.
+    """
+
+    tools: Sequence[Tool | Callable[..., Any] | Mapping[str, Any]] = option(())
+    tool_choice: Any = option("auto")
+    parallel_tool_calls: bool = option(True)
+    tool_format: str | None = option(None)
+    allow_refusal: bool = option(False)
+    thinking: bool | Literal["adaptive"] | None = option(None, fields=("thinking", "enable_thinking", "think"))
+    reasoning_effort: str | None = option(None, fields=("reasoning_effort", "reasoning.effort"))
+    template_variables: Mapping[str, Any] = option({}, fields=("chat_template_kwargs",))
+
+
+@dataclass(frozen=True)
+class AnswerSettings(Limits, Prompting, Reports):
     """The checked options of one answer, except those for sampling."""
 
-    max_tokens: int | None = None
-    max_string_tokens: int | None = None
-    max_number_tokens: int | None = MAX_NUMBER_TOKENS
-    max_reasoning_tokens: int | None = None
-    stop: str | Sequence[str] = ()
-    logprobs: bool = False
-    top_logprobs: int = 0
-    confidence: bool = False
-    trace: bool = False
-    certificate: bool | Literal["prompt"] = False
-    prefix: str | Sequence[int] = ()
-    unbias: bool = False
-    cache_prompt: bool | Literal["whole"] = True
-    timeout: float | None = None
-    show_schema: bool | str = True
-    draft: bool | int = False
     stops: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -481,37 +463,39 @@ class _Varying(float):
         return f"0 or {float(self)}"
 
 
-_CHAT_DEFAULTS: dict[str, Any] = {
-    "tools": (),
-    "tool_choice": "auto",
-    "parallel_tool_calls": True,
-    "tool_format": None,
-    "allow_refusal": False,
-    "thinking": None,
-    "reasoning_effort": None,
-    "template_variables": {},
-}
-"""The defaults of options that no dataclass has: those of ``constrain.generation.planning``."""
+GROUPS = (Limits, Sampling, Prompting, Reports, Compiling, Conversation)
+"""All groups of options."""
+
+OPTIONS: dict[str, Option] = {name: each for group in GROUPS for name, each in options_of(group).items()}
+"""The declarations of all options, by name."""
+
+MAY_BE_NONE = frozenset(name for name, each in OPTIONS.items() if each.may_be_none)
+"""Options that may be ``None``; in JSON, where null otherwise means that a field is missing, null is ``None`` there."""
+
+_COMPILE_KEYS = frozenset(options_of(Compiling))
+_SAMPLING_KEYS = frozenset(options_of(Sampling))
+_SETTINGS_KEYS = frozenset(options_of(AnswerSettings))
 
 OPTION_DEFAULTS: dict[str, Any] = {
-    **{
-        each.name: each.default if each.default_factory is MISSING else each.default_factory()
-        for settings in (AnswerSettings, Sampling)
-        for each in fields(settings)
-    },
+    **{name: each.default for name, each in OPTIONS.items()},
     "temperature": _Varying(Sampling().temperature),
-    **_CHAT_DEFAULTS,
-    **DEFAULTS,
-    **GENERATION,
 }
 """The default of each option, for signatures and documentation."""
 
-
-def _about_options() -> str:
-    """Returns the paragraphs about all options in the docstrings above."""
-    texts = (inspect.cleandoc(kind.__doc__ or "") for kind in (Options, ChatOptions))
-    return "\n".join(["Options:", *(text.partition("Attributes:\n")[2].partition("\n\n")[0] for text in texts)])
+MEANINGS = {name: entry for group in GROUPS for name, entry in meanings_of(group).items()}
+"""What docstrings say about each option; entries about several options are those of each."""
 
 
-takes_options = lists_options(ChatOptions, OPTION_DEFAULTS, _about_options())
+def _about(names: Iterable[str]) -> str:
+    """Returns the entries about some options, in the order of the groups."""
+    kept = set(names)
+    return "\n".join(dict.fromkeys(entry for name, entry in MEANINGS.items() if name in kept))
+
+
+takes_options = lists_options(ChatOptions, OPTION_DEFAULTS, f"Options:\n{_about(OPTIONS)}")
 """Decorator of the functions that take ``ChatOptions``: ``help`` lists the options with their meaning."""
+
+_own = {"Options": Options.__annotations__, "ChatOptions": ChatOptions.__annotations__.keys() - Options.__annotations__}
+for _kind in (Options, ChatOptions):  # for readers of the reference; type checkers read the annotations
+    _first, _, _rest = inspect.cleandoc(_kind.__doc__ or "").partition("\n\n")
+    _kind.__doc__ = "\n\n".join((_first, f"Attributes:\n{_about(_own[_kind.__name__])}", _rest)).rstrip()

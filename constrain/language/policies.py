@@ -1,42 +1,75 @@
 """Policies: the options of ``compile`` and ``generate`` for JSON Schemas.
 
-A new policy is a row of CHOICES and of ABOUT, and a field of ``CompileOptions`` and of ``Policies``.
+A new policy is a field of ``Compiling``, of ``CompileOptions`` and of ``Policies``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+
+from constrain.arguments import Flag, option, options_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-CHOICES = {
-    "whitespace": ("flexible", "compact", "any"),
-    "property_order": ("schema", "any"),
-    "formats": ("assert", "annotation", "strict"),
-    "inexact": ("narrow", "refuse"),
-    "numbers": ("canonical", "any"),
-    "precision": ("double", "decimal"),
-    "escapes": ("canonical", "any"),
-    "years": ("any", "1000-2999"),
-    "integers": ("any", "64-bit"),
-}
+
+def _policy(about: str, *choices: str, generation: str | None = None) -> Any:
+    return option(generation or choices[0], Flag(about), choices=choices)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiling:
+    """How JSON Schemas and types are compiled; the defaults are those of generation.
+
+    Attributes:
+        years: ``"1000-2999"`` (the default), or ``"any"``: the years of dates where the schema does not bound them.
+        integers: ``"64-bit"`` (the default), or ``"any"``: the size of integers on each side without a bound.
+        whitespace, property_order, formats, inexact, numbers, precision, escapes: as for ``compile``; for JSON Schemas
+            and types only, as are all of this group.
+        strict: whether the schema must keep the structural rules of OpenAI's strict mode (``False``); a ``SchemaError``
+            lists all that it breaks. ``strict_schema`` makes a schema keep them.
+        registry: a mapping from URIs to schemas, such as a ``referencing.Registry``, for references that leave the
+            schema and for metaschemas of your own. Nothing is ever fetched.
+        sources: texts that strings with ``constrain.Quote`` (or the keyword ``x-quote``) are quoted from, by name: each
+            is a text or a list of texts. The user's messages are the source ``"prompt"``, from which quotes come that
+            name no source.
+    """
+
+    whitespace: str = _policy("The white space between the parts of the JSON text.", "flexible", "compact", "any")
+    property_order: str = _policy("The order of the keys of an object.", "schema", "any")
+    formats: str = _policy("Whether the keyword format is enforced.", "assert", "annotation", "strict")
+    inexact: str = _policy(
+        "Whether a format that cannot be enforced exactly is narrowed or refused.", "narrow", "refuse"
+    )
+    numbers: str = _policy("How numbers are spelled.", "canonical", "any")
+    precision: str = _policy(
+        "Whether numbers are valid as doubles and as decimals, or only as decimals.", "double", "decimal"
+    )
+    escapes: str = _policy("How the characters of strings and keys are spelled.", "canonical", "any")
+    years: str = _policy(
+        "The years of dates (formats date and date-time), on each side that the schema leaves open.",
+        "any",
+        "1000-2999",
+        generation="1000-2999",
+    )
+    integers: str = _policy(
+        "The size of integers, on each side that the schema leaves open.", "any", "64-bit", generation="64-bit"
+    )
+    strict: bool = option(False, Flag("Refuse schemas that OpenAI's strict mode refuses.", sets=True))
+    registry: object = option(None)
+    sources: Mapping[str, str | Sequence[str]] | None = option(None)
+
+
+_OPTIONS = options_of(Compiling)
+
+CHOICES = {name: each.choices for name, each in _OPTIONS.items() if each.choices}
 """The values of each policy; the first is the default, but for GENERATION."""
 
-GENERATION = {"years": "1000-2999", "integers": "64-bit"}
+GENERATION = {name: _OPTIONS[name].default for name in CHOICES if _OPTIONS[name].default != CHOICES[name][0]}
 """The defaults of generation that differ from those of ``compile``."""
 
-ABOUT = {
-    "whitespace": "The white space between the parts of the JSON text.",
-    "property_order": "The order of the keys of an object.",
-    "formats": "Whether the keyword format is enforced.",
-    "inexact": "Whether a format that cannot be enforced exactly is narrowed or refused.",
-    "numbers": "How numbers are spelled.",
-    "precision": "Whether numbers are valid as doubles and as decimals, or only as decimals.",
-    "escapes": "How the characters of strings and keys are spelled.",
-    "years": "The years of dates (formats date and date-time), on each side that the schema leaves open.",
-    "integers": "The size of integers, on each side that the schema leaves open.",
-}
+ABOUT = {name: _OPTIONS[name].flags[0].about for name in CHOICES}
 """The subject of each policy."""
 
 POLICY_DEFAULTS = {policy: choices[0] for policy, choices in CHOICES.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
 import os
@@ -15,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from constrain.batch.run import Progress
-from constrain.cli import batch, shared
+from constrain.cli import batch, flags, shared
 from constrain.cli.streams import keep_input, read_prompt
 from constrain.errors import SchemaError
 from tests.support import each_row
@@ -193,3 +194,19 @@ def test_a_warning_is_one_line(tmp_path: Path) -> None:
     done = call("compile", schema, CONSTRAIN_CACHE="/proc/none")
     first, second = done.stderr.splitlines()
     assert (done.returncode, first[:28], second[:6]) == (1, "warning: the cache /proc/non", "error:")
+
+
+UNSET = {"max_tokens": None, "max_string_tokens": None, "max_number_tokens": 64, "timeout": None, "show_schema": True}
+
+
+@each_row(
+    "given, options",
+    ({}, {}),
+    ({"max_number_tokens": 0, "temperature": 0.0}, {"max_number_tokens": None, "temperature": 0.0}),
+    ({"draft": True, "draft_tokens": 7, "cache_whole_prompt": True}, {"draft": 7, "cache_prompt": "whole"}),
+    ({"draft": True, "no_prompt_cache": True, "unbias": True}, {"draft": True, "cache_prompt": False, "unbias": True}),
+    ids=str,
+)
+def test_flags_give_options(given: dict[str, object], options: dict[str, object]) -> None:
+    unset = {name: each.default for name, each in inspect.signature(flags.options).parameters.items()}
+    assert flags.options(**{**unset, **given}) == {**UNSET, "draft": False, **options}

@@ -6,7 +6,7 @@ import pytest
 from typer import BadParameter
 
 import constrain
-from constrain.cli import shared
+from constrain.cli import flags
 from constrain.fields import values
 from constrain.fields.values import FieldError
 from constrain.generation.exclusions import NAMES, RULES, Rule, broken_rules, refuse_together
@@ -30,7 +30,7 @@ def test_each_place_refuses_with_its_own_words(rule: Rule) -> None:
     for message, refuse, error in (
         (rule.python, refuse_together, rule.error),
         (rule.field, values.refuse_together, FieldError),
-        (rule.flag, shared.refuse_together, BadParameter),
+        (rule.flag, flags.refuse_together, BadParameter),
     ):
         if message:
             with pytest.raises(error) as caught:

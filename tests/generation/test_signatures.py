@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import pydoc
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -16,7 +17,8 @@ import pydantic
 import pytest
 
 import constrain
-from constrain.generation.options import OPTION_DEFAULTS, split_options
+from constrain.arguments import options_of as options_in
+from constrain.generation.options import GROUPS, OPTION_DEFAULTS, OPTIONS, split_options
 from constrain.generation.planning import prepare
 from constrain.language.policies import DEFAULTS
 from tests.support import each_row, for_each
@@ -66,6 +68,20 @@ def test_a_default_may_be_given(name: str) -> None:
     assert split_options(given) == split_options({})  # type: ignore[arg-type]
 
 
+@for_each("name", constrain.ChatOptions.__annotations__)
+def test_an_option_is_declared_in_one_group_with_the_type_that_checkers_know(name: str) -> None:
+    assert [name in options_in(group) for group in GROUPS].count(True) == 1
+    declared, known = OPTIONS[name].annotation, constrain.ChatOptions.__annotations__[name].__forward_arg__
+    assert declared == known or declared == "tuple[str, ...]", "Sampling has tuples of lists"
+
+
+def test_the_classes_for_checkers_describe_their_options() -> None:
+    for kind in (constrain.Options, constrain.ChatOptions):
+        described = inspect.getdoc(kind) or ""
+        own = kind.__annotations__.keys() - (constrain.Options.__annotations__ if kind is constrain.ChatOptions else ())
+        assert [name for name in own if not re.search(rf"^    (\w+, )*{name}(, \w+)*:", described, re.MULTILINE)] == []
+
+
 TYPED = """
 import constrain
 from typing_extensions import assert_type
@@ -105,7 +121,7 @@ def test_checkers_know_the_type_of_a_value(tmp_path: Path) -> None:
 
 
 _numbers = count()
-OPTIONS: dict[str, dict[str, Any]] = {
+REQUESTS: dict[str, dict[str, Any]] = {
     "plain": {},
     "strict": {"strict": True},
     "with refusal": {"allow_refusal": True},
@@ -132,7 +148,7 @@ def passes_of_two(
     return counts
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("name", REQUESTS)
 @each_row(
     "make, counts",
     (new_schema, [(1, 1), (1, 0)]),
@@ -143,7 +159,7 @@ def passes_of_two(
 def test_a_schema_is_written_and_parsed_once(
     monkeypatch: pytest.MonkeyPatch, model: constrain.Model, make: Callable[[], Any], counts: Counts, name: str
 ) -> None:
-    assert passes_of_two(monkeypatch, model, make(), OPTIONS[name]) == counts
+    assert passes_of_two(monkeypatch, model, make(), REQUESTS[name]) == counts
 
 
 @pytest.mark.parametrize("strict", [False, True])

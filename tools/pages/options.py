@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import ast
 import inspect
-from typing import TYPE_CHECKING
+from functools import cache
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
-from docstring_parser import parse
-
+from constrain.arguments import options_of
 from constrain.generation.exclusions import RULES
-from constrain.generation.options import OPTION_DEFAULTS, ChatOptions, Options, ValueOptions
-from constrain.language.policies import ABOUT, CHOICES, CompileOptions
-from constrain.llama.decoding.sampling import LISTS, OPTIONS
+from constrain.generation.options import (
+    MEANINGS,
+    OPTION_DEFAULTS,
+    ChatOptions,
+    Conversation,
+    Limits,
+    Options,
+    Prompting,
+    Reports,
+    ValueOptions,
+)
+from constrain.language.policies import ABOUT, CHOICES, CompileOptions, Compiling
+from constrain.llama.decoding.sampling import Sampling
+from constrain.server.openapi.document import describe
+from constrain.server.openapi.operations import OPERATIONS
+from tools.pages import policies
 from tools.pages.command_line import exclusions, flags_of
-from tools.pages.markdown import NOTE, sentence
-from tools.pages.policies import MEANINGS
+from tools.pages.markdown import NOTE, code, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from constrain.arguments import Option
 
 _HEADER = f"""# Options
 
@@ -31,61 +46,53 @@ In Python, `help(constrain.generate)` shows the same text, and notebooks complet
 {NOTE}"""
 
 _GROUPS = {
-    "Beginning, length and end": (
-        "prefix",
-        "max_tokens",
-        "max_string_tokens",
-        "max_number_tokens",
-        "stop",
-        "timeout",
-    ),
-    "Sampling": (
-        "temperature",
-        *(name for name in OPTIONS if name != "temperature"),
-        "logit_bias",
-        *LISTS,
-    ),
-    "The prompt": ("show_schema", "cache_prompt"),
-    "Probabilities": ("logprobs", "top_logprobs", "confidence", "trace", "certificate", "unbias"),
-    "The schema": (*CHOICES, "strict", "registry", "sources"),
-    "Tools, refusals and thinking": (
-        "tools",
-        "tool_choice",
-        "parallel_tool_calls",
-        "tool_format",
-        "allow_refusal",
-        "draft",
-        "thinking",
-        "max_reasoning_tokens",
-        "reasoning_effort",
-        "template_variables",
-    ),
+    "Beginning, length and end": Limits,
+    "Sampling": Sampling,
+    "The prompt": Prompting,
+    "Probabilities and proofs": Reports,
+    "The schema": Compiling,
+    "Tools, refusals and reasoning": Conversation,
 }
 
-_OF_COMPILE = {
-    "strict": "whether the schema must keep the structural rules of OpenAI's strict mode; a ``SchemaError`` lists all "
-    "that it breaks. ``strict_schema`` makes a schema keep them.",
-    "registry": "a mapping from URIs to schemas, such as a ``referencing.Registry``, for references that leave the "
-    "schema and for metaschemas of your own. Nothing is ever fetched.",
-}
+_BODIES = ("ChatRequest", "ResponsesRequest", "CompletionRequest", "MessagesRequest")
 
 
 def page() -> str:
     """Returns the text of the page."""
-    types, meanings, flags = _types(), _meanings(), flags_of("generate")
-    grouped = [name for names in _GROUPS.values() for name in names]
-    assert sorted(grouped) == sorted(types), f"in no group, or no options: {set(grouped) ^ set(types)}"
+    types = _types()
     parts = [_HEADER]
-    for group, names in _GROUPS.items():
-        parts.append(f"\n## {group}\n")
-        for name in names:
-            facts = [f"`{types[name]}`", f"default `{OPTION_DEFAULTS[name]!r}`"]
-            facts += [f"on the command line `{flags[name]}`"] if name in flags else []
-            parts.append(f"\n### {name}\n\n{', '.join(facts)}\n\n{sentence(meanings[name])}\n")
+    for title, group in _GROUPS.items():
+        parts.append(f"\n## {title}\n")
+        for name, option in options_of(group).items():
+            facts = [f"`{types[name]}`", f"default `{OPTION_DEFAULTS[name]!r}`", *_givers(name, option)]
+            about = ABOUT.get(name) or MEANINGS[name].partition(":")[2]
+            parts.append(f"\n### {name}\n\n{', '.join(facts)}\n\n{sentence(about)}\n")
             if name in CHOICES:
-                listed = "".join(f'- `"{value}"`: {MEANINGS[name][value]}\n' for value in CHOICES[name])
+                listed = "".join(f'- `"{value}"`: {policies.MEANINGS[name][value]}\n' for value in CHOICES[name])
                 parts.append(f"\n{listed}\n[Policies](policies.md#{name}) shows texts that each value accepts.\n")
     return "".join(parts) + exclusions(rule for rule in RULES if rule.python or rule.field)
+
+
+def _givers(name: str, option: Option) -> Iterator[str]:
+    """Yields the ways besides Python to give an option."""
+    known = flags_of("generate")
+    names = [flag.name or name for flag in option.flags] or [name]
+    if spelled := [code(known[each]) for each in names if each in known]:
+        yield f"on the command line {' and '.join(spelled)}"
+    fields = [each for each in option.fields or (name,) if each.partition(".")[0] in _known_fields()]
+    assert not option.fields or len(fields) == len(option.fields), f"no request has all of {option.fields}"
+    if fields:
+        yield f"in requests {' and '.join(map(code, fields))}"
+    if not option.in_batch:
+        yield "not in lines of a batch"
+
+
+@cache
+def _known_fields() -> frozenset[str]:
+    """Returns the fields of requests for answers."""
+    routes: Any = [SimpleNamespace(path_format=one.path, methods=(one.method,)) for one in OPERATIONS]
+    schemas = describe(routes, ["small"], has_keys=True)["components"]["schemas"]
+    return frozenset(name for body in _BODIES for name in schemas[body]["properties"])
 
 
 def _types() -> dict[str, str]:
@@ -103,13 +110,3 @@ def _annotations(of: type) -> Iterator[tuple[str, ast.expr]]:
     for node in definition.body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             yield node.target.id, node.annotation
-
-
-def _meanings() -> dict[str, str]:
-    """Returns what the docstrings say about each option."""
-    found = {
-        param.arg_name: param.description or ""
-        for of in (Options, ChatOptions)
-        for param in parse(of.__doc__ or "").params
-    }
-    return found | ABOUT | _OF_COMPILE

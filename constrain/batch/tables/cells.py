@@ -8,8 +8,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from constrain.batch.lines import FIELDS, LineError, parse_json
+from constrain.generation.options import OPTIONS
 from constrain.language.policies import CHOICES
-from constrain.llama.decoding.sampling import LISTS, OPTIONS
+from constrain.llama.decoding.sampling import LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +27,7 @@ _JSON = frozenset(("messages", "schema", "tools", "logit_bias", "registry", "sou
 _TEXTS = frozenset(("prompt", "id", "stop", "prefix", "tool_choice", "tool_format", "reasoning_effort", *CHOICES))
 """Fields that stay texts in CSV."""
 
-_DECIMALS = frozenset((*(name for name, option in OPTIONS.items() if not option.is_whole), "timeout"))
+_DECIMALS = {name for name, option in OPTIONS.items() if option.is_number and not option.is_whole}
 
 _WHOLE_NUMBERS = FIELDS - _JSON - _TEXTS - _DECIMALS
 """Fields in which 60.0 stands for 60: programs write so where a column has both whole numbers and gaps."""

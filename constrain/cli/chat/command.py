@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from constrain.chat.reading.events import CallStarted, ReasoningDelta, TextDelta
-from constrain.cli import shared
+from constrain.cli import flags, shared
 from constrain.cli.chat.entry import ask_user, kept_history, read_entry
 from constrain.cli.chat.screen import Screen
 from constrain.cli.chat.servers import Servers
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _QUESTION = "Run it? [y]es, [n]o, [a]lways this tool: "
 
 
-@shared.takes(language=shared.language, options=shared.options, policies=shared.policies)
+@flags.takes(language=shared.language, options=flags.options, policies=flags.policies)
 def chat(
     model: shared.ModelFile = None,
     *,
