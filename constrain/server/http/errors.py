@@ -152,12 +152,15 @@ async def on_http_error(request: Request, error: Exception) -> JSONResponse:
     if found.status_code == 404:
         known = [each.path_format for each in request.app.routes if request.method in (each.methods or ())]
         place += did_you_mean(request.url.path, [path for path in known if path != "/"])
-    allowed = (found.headers or {}).get("Allow", "another method")
+    headers = dict(found.headers or {})
+    if "Allow" in headers:
+        headers["Allow"] = ", ".join(sorted(headers["Allow"].split(", ")))  # a set, in any order
+    allowed = headers.get("Allow", "another method")
     message = {404: f"Unknown request URL: {place}.", 405: f"Not allowed: {place}. Use {allowed}."}.get(
         found.status_code, found.detail
     )
     code = {404: "unknown_url", 405: "method_not_allowed"}.get(found.status_code)
-    return ApiError(message, status=found.status_code, code=code, headers=found.headers).response()
+    return ApiError(message, status=found.status_code, code=code, headers=headers).response()
 
 
 async def on_failure(_: Request, __: Exception) -> JSONResponse:
