@@ -141,7 +141,8 @@ def _convert(model: type[Fields], found: ErrorDetails, outer: str, given: Mappin
     if kind == "string_unicode":
         return FieldError(f"Invalid '{place}': it holds half of a surrogate pair.", param=place, code="invalid_value")
     if kind == "missing":
-        is_null = name in given and model.model_fields[str(name)].annotation is str
+        field = model.model_fields[str(name)]
+        is_null = name in given and field.annotation is str and not field.metadata
         return wrong_type(place, "a string", None) if is_null else missing(place)
     if kind == "finite_number" or (kind == "float_type" and isinstance(value, int) and not isinstance(value, bool)):
         return not_finite(place, value)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
+from pydantic import WithJsonSchema
+
 from constrain.fields.declared import Fields, Flag, Reads, inside, one_among, within
 from constrain.fields.values import boolean, mapping, one_of
 from constrain.generation.reasoning import EFFORTS
@@ -16,12 +18,12 @@ EFFORT_TOKENS: dict[str, int] = {"minimal": 128, "low": 512, "medium": 2048}
 
 _KINDS: dict[str, bool | Literal["adaptive"]] = {"enabled": True, "adaptive": "adaptive", "disabled": False}
 
-Effort: TypeAlias = Annotated[str | None, one_among(EFFORTS)]
+_Level: TypeAlias = Annotated[Any, WithJsonSchema({"enum": [*EFFORTS]})]
 Tokens: TypeAlias = Annotated[int | None, within((0, None))]
 
 
 class _Reasoning(Fields):
-    effort: Effort = None
+    effort: _Level = None
     enabled: Flag = None
     max_tokens: Tokens = None
 
@@ -33,8 +35,8 @@ class Thinking(Fields):
     budget_tokens: Tokens = None
 
 
-def _think(given: object, name: str) -> str | bool | None:
-    return one_of(given, tuple(EFFORTS), name) if isinstance(given, str) else boolean({name: given}, name)
+def _think(given: object, name: str) -> object:
+    return given if isinstance(given, str) else boolean({name: given}, name)
 
 
 def _thinking(given: object, name: str) -> Thinking | bool | None:
@@ -49,22 +51,28 @@ class ThinkingFields(Fields):
         dict[str, Any] | None, Reads(lambda given, name: mapping(given, name) if given else None, {"type": "object"})
     ] = None
     reasoning: Annotated[_Reasoning | None, inside(_Reasoning)] = None
-    reasoning_effort: Effort = None
-    think: Annotated[str | bool | None, Reads(_think, {"anyOf": [{"enum": [*EFFORTS]}, {"type": "boolean"}]})] = None
+    reasoning_effort: _Level = None
+    think: Annotated[Any, Reads(_think, {"anyOf": [{"enum": [*EFFORTS]}, {"type": "boolean"}]})] = None
     enable_thinking: Flag = None
     thinking: Annotated[Thinking | bool | None, Reads(_thinking, {"type": ["boolean", "object"]})] = None
     thinking_budget: Tokens = None
 
     def thinking_options(self, max_tokens: int | None) -> ChatOptions:
-        """Returns the options for reasoning. ``max_tokens``: limit on all tokens, of which it takes at most half."""
+        """Returns the options for reasoning, whose first level counts. Raises ``FieldError``.
+
+        ``max_tokens``: limit on all tokens, of which reasoning takes at most half.
+        """
         found: ChatOptions = {}
         if self.chat_template_kwargs:
             found["template_variables"] = self.chat_template_kwargs
         reasoning = self.reasoning or _Reasoning()
         thinking = self.thinking if isinstance(self.thinking, Thinking) else Thinking()
-        level = self.think if isinstance(self.think, str) else None
-        if effort := self.reasoning_effort or reasoning.effort or level:
-            found |= effort_options(effort, max_tokens)
+        levels = {"reasoning_effort": self.reasoning_effort, "reasoning.effort": reasoning.effort}
+        levels["think"] = self.think if isinstance(self.think, str) else None
+        for place, level in levels.items():
+            if level is not None:
+                found |= effort_options(one_of(level, tuple(EFFORTS), place), max_tokens)
+                break
         switch = None if thinking.type is None else _KINDS[thinking.type]
         for wanted in (self.enable_thinking, reasoning.enabled, self.think, self.thinking, switch):
             if isinstance(wanted, bool) or wanted == "adaptive":

@@ -302,5 +302,5 @@ def test_fields_become_options(body: dict[str, Any], most: int | None, expected:
 )
 def test_other_values_are_refused(body: dict[str, Any], param: str) -> None:
     with pytest.raises(FieldError) as caught:
-        ThinkingFields.read(body)
+        ThinkingFields.read(body).thinking_options(None)
     assert caught.value.param == param
