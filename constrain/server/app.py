@@ -40,7 +40,7 @@ from constrain.server.responses.endpoint import responses_routes
 from constrain.server.responses.opening import open_store
 from constrain.server.responses.request import read_request
 from constrain.server.sandbox.compiling import compile_here
-from constrain.server.sandbox.reading import rehearse
+from constrain.server.sandbox.reading import read_here
 from constrain.server.sandbox.worker import Limits
 from constrain.server.sandbox.workers import Workers
 from constrain.server.serving.answering import Answering
@@ -66,7 +66,7 @@ _CALLED_IN_SANDBOX = (
     *OLLAMA_CALLED,
     *LLAMA_SERVER_CALLED,
     *PLAYGROUND_CALLED,
-    rehearse,
+    read_here,
     compile_here,
 )
 """Functions that are called in the processes of the sandbox."""

@@ -92,8 +92,7 @@ current: ContextVar[Account] = ContextVar("constrain_account")
 def warn(warning: str) -> None:
     """Adds a sentence to the warnings of the request that is being answered.
 
-    For what a request asks for and its answer can do without. Nothing happens where no request is answered: a process
-    of the sandbox reads a request only to check it, and the server reads it again.
+    For what a request asks for and its answer can do without. Nothing happens where no request is answered.
     """
     account = current.get(None)
     if account is not None and len(account.warnings) < MAX_KEPT_WARNINGS and warning not in account.warnings:

@@ -1,7 +1,6 @@
-"""Slow requests are read twice: first in a process of the sandbox, which can be ended at any time.
+"""Requests with tools or schemas are read in a process of the sandbox, which compiles these to check them.
 
-The second reading, in the server, skips the checks that took long and passed. Each reading parses the schemas, since
-processes cannot share documents.
+The server itself reads the others, and those whose tools and schemas it knows as valid.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from constrain.chat.tools.checks import checked_before
 from constrain.errors import LimitError
 from constrain.llama.decoding.sampling import LISTS
-from constrain.server.http.account import warn
+from constrain.server.http.account import Account, current, warn
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.body import parse_body
 from constrain.server.requests.peers import PEERS
@@ -27,12 +26,13 @@ if TYPE_CHECKING:
     from constrain.server.sandbox.session import Session
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 MAX_VALUES = 250_000
 """Values in the body of a request, at any depth: objects, arrays, members, strings and the rest. Beyond: status 400."""
 
 _LARGE = 1 << 20
-"""Bytes of a body above which it is read in the sandbox first, whatever its content: 1 MiB."""
+"""Bytes of a body above which its values are counted in the sandbox first: 1 MiB."""
 
 _REMEMBERED = 1024
 """Sets of tools and formats that are remembered as valid: 1024; beyond it, the least recently used are forgotten."""
@@ -114,10 +114,23 @@ def misspelt_fields(fields: Mapping[str, Any], read: Collection[str]) -> Iterato
             yield f"'{name:.64}' is not read; is '{meant}' meant?"
 
 
-async def read_in_sandbox(read: Callable[[dict[str, Any]], object], body: bytes, session: Session) -> None:
-    """Reads a body in the process of a session. Raises ``ApiError``."""
+async def read_in_sandbox(read: Callable[[Mapping[str, Any]], T], body: bytes, model: object, session: Session) -> T:
+    """Reads a body in the process of a session, with ``model`` as its model. Raises ``ApiError``."""
+    found, warnings = await _run(session, read_here, read, body, model)
+    for warning in warnings:
+        warn(warning)
+    return found
+
+
+async def require_few_values(body: bytes, session: Session) -> None:
+    """Raises ``ApiError`` for a large body with more than ``MAX_VALUES`` values, which a process counts."""
+    await _run(session, count_here, body)
+
+
+async def _run(session: Session, function: Callable[..., R], *args: Any) -> R:
+    """Calls a function in the process of a session. Raises ``ApiError``, also where the call exceeds a limit."""
     try:
-        await session.run(None, rehearse, read, body)
+        return await session.run(None, function, *args)
     except LimitError as error:
         place = session.place
         if place is None:
@@ -125,15 +138,23 @@ async def read_in_sandbox(read: Callable[[dict[str, Any]], object], body: bytes,
         raise ApiError(f"Invalid {place.name}: {error}", param=place.param, code=place.code) from error
 
 
-def rehearse(read: Callable[[dict[str, Any]], object], body: bytes) -> None:
-    """Reads a body in the sandbox. Raises ``ApiError``, also for too many values."""
-    document = parse_body(body)
-    if is_large(body) and _count(document) > MAX_VALUES:
-        raise ApiError(f"The body of the request holds more than {MAX_VALUES} values.", code="request_too_large")
+def read_here(read: Callable[[Mapping[str, Any]], T], body: bytes, model: object) -> tuple[T, tuple[str, ...]]:
+    """Reads a body in the sandbox; returns the request and its warnings. Raises ``ApiError`` and ``LimitError``."""
+    account = Account(0.0)
+    request = current.set(account)
     try:
-        read(document)
+        found = read_fields(read, {**parse_body(body), "model": model})
     except RecursionError as error:
         raise LimitError("it is nested too deeply to be read; make it flatter") from error
+    finally:
+        current.reset(request)
+    return found, account.warnings
+
+
+def count_here(body: bytes) -> None:
+    """Counts the values of a body in the sandbox. Raises ``ApiError``."""
+    if _count(parse_body(body)) > MAX_VALUES:
+        raise ApiError(f"The body of the request holds more than {MAX_VALUES} values.", code="request_too_large")
 
 
 class _Asked(Mapping[str, Any]):
@@ -158,13 +179,15 @@ class _Asked(Mapping[str, Any]):
 
 
 def read_again(read: Callable[[Mapping[str, Any]], T], document: Mapping[str, Any]) -> T:
-    """Reads a request that passed in the sandbox, without the slow checks.
-
-    Fields that are not read, but have nearly the name of one that is, are warnings of the request.
-    """
-    asked = _Asked(document)
+    """Reads a request whose tools and schemas are known as valid."""
     with checked_before():
-        found = read(asked)
+        return read_fields(read, document)
+
+
+def read_fields(read: Callable[[Mapping[str, Any]], T], document: Mapping[str, Any]) -> T:
+    """Reads a request. Fields that are not read, but have nearly the name of one that is, are warnings of it."""
+    asked = _Asked(document)
+    found = read(asked)
     for sentence in misspelt_fields(document, asked.names):
         warn(sentence)
     return found

@@ -14,7 +14,14 @@ from constrain.server.http.connection import while_connected
 from constrain.server.http.errors import unavailable
 from constrain.server.http.events import EVENT_STREAM
 from constrain.server.requests.body import parse_body, read_body
-from constrain.server.sandbox.reading import Readings, is_large, read_again, read_in_sandbox, reading_key
+from constrain.server.sandbox.reading import (
+    Readings,
+    is_large,
+    read_again,
+    read_in_sandbox,
+    reading_key,
+    require_few_values,
+)
 from constrain.server.serving.models import only_model, require_name
 
 if TYPE_CHECKING:
@@ -68,24 +75,23 @@ class Endpoint(ABC):
     async def read(self, body: bytes, read: Callable[[Mapping[str, Any]], T], session: Session) -> T:
         """Reads a body with a function, for a model that exists. Raises ``ApiError``, and so may the function.
 
-        The function must be picklable: slow bodies are read in the process of the session first.
+        The function must be picklable: what is slow is read in the process of the session.
         """
         generator, readings = self._serving.generator, self._readings
-        was_read = is_large(body)
-        if was_read:
-            await read_in_sandbox(read, body, session)
+        if is_large(body):
+            await require_few_values(body, session)
         document = await generator.run_in_thread(partial(parse_body, body))
         self.name_model(document)
         key = await generator.run_in_thread(partial(reading_key, document))
-        if isinstance(name := document.get("model"), str):
+        name = document.get("model")
+        if isinstance(name, str):
             self.find(name)
-        if not (was_read or readings.knows(key)):
+        if not readings.knows(key):
             async with session.alone(key):
                 if not readings.knows(key):
-                    await read_in_sandbox(read, body, session)
+                    found = await read_in_sandbox(read, body, name, session)
                     readings.add(key)
-        if was_read:
-            readings.add(key)
+                    return found
         return await generator.run_in_thread(partial(read_again, read, document))
 
     def name_model(self, document: dict[str, Any]) -> None:

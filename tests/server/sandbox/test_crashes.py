@@ -77,7 +77,7 @@ def test_a_crash_is_a_500_that_is_logged_and_the_next_request_is_served(
 def test_a_crash_while_a_request_is_read_is_a_500(
     application: Application, logged: Callable[[], list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "rehearse", partial(crash.end_by, signal.SIGBUS))
+    monkeypatch.setattr(reading, "read_here", partial(crash.end_by, signal.SIGBUS))
     tool = {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "title": "read"}}}
     response = chat(application, tools=[tool])
     assert response.status_code == 500
