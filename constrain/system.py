@@ -1,6 +1,6 @@
 """The operating system. Every function that only Linux or POSIX has is called here, so a port is a port of this file.
 
-Files, memory and processors work on every system. Only Linux can limit, pause and measure the processes in which the
+Files, memory and processors work on every system. Only Linux can limit and measure the processes in which the
 server compiles requests: ``start_program`` refuses on other systems. Windows lacks ``lock_file``, too.
 """
 
@@ -137,17 +137,17 @@ def start_program(command: list[str], inherited: socket.socket) -> subprocess.Po
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[inherited.fileno()])  # noqa: S603
 
 
-def send_sockets(control: socket.socket, message: bytes, sockets: list[int]) -> None:
-    """Sends a message with open sockets. Raises OSError."""
+def send_socket(control: socket.socket, message: bytes, sent: socket.socket) -> None:
+    """Sends a message with an open socket. Raises OSError."""
     assert sys.platform == "linux"
-    socket.send_fds(control, [message], sockets)
+    socket.send_fds(control, [message], [sent.fileno()])
 
 
-def receive_sockets(control: socket.socket) -> tuple[bytes, list[int]]:
-    """Returns the next byte of messages, and the sockets that came with it."""
+def receive_socket(control: socket.socket) -> tuple[bytes, int]:
+    """Returns the next byte of messages, and the descriptor of the socket that came with it; -1 for none."""
     assert sys.platform == "linux"
-    message, sockets, _, _ = socket.recv_fds(control, 1, 2)
-    return message, sockets
+    message, sockets, _, _ = socket.recv_fds(control, 1, 1)
+    return message, sockets[0] if sockets else -1
 
 
 def fork() -> int:
@@ -156,10 +156,10 @@ def fork() -> int:
     return os.fork()
 
 
-def lower_priority(nice: int) -> None:
-    """Lowers the priority of this process and of its later children."""
+def lower_priority(nice: int) -> int:
+    """Lowers the priority of this process and of its later children; returns it."""
     assert sys.platform == "linux"
-    os.nice(nice)
+    return os.nice(nice)
 
 
 def limit_cpu_seconds(seconds: float) -> None:
@@ -176,27 +176,14 @@ def limit_memory(more: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def watch_ends(waker: socket.socket | None) -> None:
-    """Writes to a socket when a child ends; ``None`` ends that. For the main thread only."""
+def reap(child: int, *, waits: bool) -> int | None:
+    """Returns the exit status of a child, or minus the number of the signal that ended it, and frees its number.
+
+    ``None`` if it runs, unless this waits for its end.
+    """
     assert sys.platform == "linux"
-    # Without a handler, the signal would not write to the waker.
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL if waker is None else lambda *_: None)
-    signal.set_wakeup_fd(-1 if waker is None else waker.fileno(), warn_on_full_buffer=False)
-
-
-def exit_code_of(child: int) -> int | None:
-    """Returns the exit status of a child, or minus the number of the signal that ended it; ``None`` if it runs."""
-    assert sys.platform == "linux"
-    ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    if ended is None:
-        return None
-    return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
-
-
-def reap(child: int) -> None:
-    """Gives the number of a child that has ended back to the system."""
-    assert sys.platform == "linux"
-    os.waitpid(child, 0)
+    ended, status = os.waitpid(child, 0 if waits else os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if ended else None
 
 
 def kill(process: int) -> None:
@@ -205,19 +192,7 @@ def kill(process: int) -> None:
     os.kill(process, signal.SIGKILL)
 
 
-def pause(process: int) -> None:
-    """Stops a process until ``resume``. Raises ProcessLookupError."""
-    assert sys.platform == "linux"
-    os.kill(process, signal.SIGSTOP)
-
-
-def resume(process: int) -> None:
-    """Continues a paused process. Raises ProcessLookupError."""
-    assert sys.platform == "linux"
-    os.kill(process, signal.SIGCONT)
-
-
 def cpu_seconds_of(process: int) -> float:
-    """Returns the CPU seconds of another process. Raises OSError once it has ended."""
+    """Returns the CPU seconds of another process, until it is reaped."""
     assert sys.platform == "linux"
     return time.clock_gettime(~process << 3 | 2)  # Linux's CPU-time clock of another process

@@ -124,6 +124,6 @@ def _with_limits(limits: Limits) -> Any:
     from constrain.server.sandbox.session import Session
 
     def another(self: Session, _: float) -> Session:
-        return Session(self._turns, limits)
+        return Session(self._pool, limits)
 
     return another

@@ -24,7 +24,6 @@ from constrain.errors import BudgetError, ConstrainError, LimitError
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.places import report_place
 from constrain.server.sandbox.parts import answer_error, part_error, parts_of
-from constrain.system import limit_cpu_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,11 +61,8 @@ _BLAME_SHARE = 0.3
 slow one.
 """
 
-_PART_SHARE = 1 / 3
-"""Share of that time above which a part counts as slow; if two parts are slow, no part is named."""
-
 _MOST = 0.8
-"""Share of the parts' total time that a part must take to be named as the slow one."""
+"""Share of that time that a part must take to be named as the slow one."""
 
 _REMEMBERED = 256
 """Constraints whose refusals are remembered: 256, so that a client, or the lines of a batch, which send one again cost
@@ -161,51 +157,23 @@ async def _compile_in_sandbox(plan: Plan, question: Question, session: Session) 
 
 
 async def _explain_limit(order: _Order, vocabulary: Vocabulary, session: Session, error: LimitError) -> ApiError:
-    """Returns the error for a compilation over the limit; it names one part if that alone takes most of the time."""
+    """Returns the error for a compilation over the limit; it names the first part that alone takes too long.
+
+    The parts are compiled once more, one after the other, in a share of the time.
+    """
     parts, content = order.parts(), order.content
     if len(parts) == 1:
         return part_error(parts[0].place, error, content)
     with contextlib.closing(session.another(_BLAME_SHARE)) as one:
         try:
-            heaviest = await _find_heaviest(parts, order, vocabulary, one)
-        except LimitError:  # more than one part is slow
-            heaviest = None
-        except ApiError as found:
+            await one.run(vocabulary, require_parts, parts, order)
+        except LimitError:
+            if one.place is not None and one.reached < (1 - _MOST) * one.limits.seconds:
+                return part_error(one.place, error, content)
+        except ApiError as found:  # or there is no room to find the part
             if found.status == HTTPStatus.BAD_REQUEST:
                 return found
-            heaviest = None  # there is no room to find the part
-    if heaviest is None:
-        return answer_error(content, error, tools=order.places.tools)
-    return part_error(heaviest.place, error, content)
-
-
-async def _find_heaviest(parts: Sequence[Part], order: _Order, vocabulary: Vocabulary, one: Session) -> Part | None:
-    """Returns the part that takes by far most of the time, if there is one.
-
-    A part that exceeds its share is interrupted, and gets the remaining time after all others. Raises ``LimitError`` if
-    there are two such parts; ``ApiError`` for a part that cannot be compiled at all.
-    """
-
-    async def times(some: Sequence[Part], most: float) -> list[float]:
-        return await one.run(vocabulary, measure_parts, some, most, order)
-
-    seconds = one.limits.seconds
-    try:
-        each = await times(parts, seconds * _PART_SHARE)
-        longest = max(each)
-        heaviest, others = parts[each.index(longest)], sum(each) - longest
-    except LimitError:
-        if one.place is None:  # the process did not reach any part
-            raise
-        index = [part.place for part in parts].index(one.place)
-        heaviest, others = parts[index], one.reached
-        one.close()
-        others += sum(await times(parts[index + 1 :], seconds * _PART_SHARE))
-        longest = seconds * (1 - _PART_SHARE) - others
-        if longest > 0:
-            with contextlib.suppress(LimitError):
-                (longest,) = await times([heaviest], longest)
-    return heaviest if longest > _MOST * (longest + others) else None
+    return answer_error(content, error, tools=order.places.tools)
 
 
 def compile_here(order: _Order) -> Packed:
@@ -216,35 +184,20 @@ def compile_here(order: _Order) -> Packed:
     except LimitError:
         raise
     except ConstrainError as error:
-        for part in parts:
-            _require(part, order)
+        require_parts(parts, order)
         schema = order.language.schema
         has_tools = isinstance(schema, AnswerLanguage) and bool(schema.callable_tools())
         raise answer_error(order.content, error, tools=order.places.tools if has_tools else "") from error
 
 
-def measure_parts(parts: Sequence[Part], most: float, order: _Order) -> list[float]:
-    """Compiles parts of an answer one by one; returns the CPU seconds of each.
-
-    A part that takes more than ``most`` seconds ends the process, whose last reported place is the part's. Raises
-    ``ApiError`` for the first part that cannot be compiled.
-    """
-    times = []
+def require_parts(parts: Sequence[Part], order: _Order) -> None:
+    """Compiles parts of an answer, and reports the place of each. Raises ``ApiError`` for the first that fails."""
     for part in parts:
-        limit_cpu_seconds(most)
         report_place(part.place)
-        begun = time.process_time()
-        _require(part, order)
-        times.append(time.process_time() - begun)
-    return times
-
-
-def _require(part: Part, order: _Order) -> None:
-    """Compiles a part. Raises ``ApiError``."""
-    try:
-        _compile_and_try(part.language, [part], order)
-    except ConstrainError as error:
-        raise part_error(part.place, error, order.content) from error
+        try:
+            _compile_and_try(part.language, [part], order)
+        except ConstrainError as error:
+            raise part_error(part.place, error, order.content) from error
 
 
 def _compile_and_try(language: Language, parts: Sequence[Part], order: _Order) -> Constraint:

@@ -1,13 +1,14 @@
 """The program that forks a process for each request, which reads and compiles it within limits of seconds and memory.
 
     server --control--> this program --fork--> process of one request
-       ^  ^                    |                        |
-       |  +--- how it ended ---+                        |
+       ^                       |                        |
+       +------ how it ended ---+                        |
        +------------ calls and their results -----------+
 
 A forked process inherits the vocabularies that this program has learned. Nothing of a request stays in this program.
 The system limits every process: SIGPROF ends a process that has used its CPU time, and one that asks for too much
-memory gets a ``MemoryError``. Any other end of a process is a fault of the server, which is told the signal.
+memory ends by a ``MemoryError``. Any other end of a process is a fault of the server, which is told the signal. A
+process whose session closes the connection is killed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import os
 import pickle
 import signal
 import socket
-import struct
 import sys
 import time
 import traceback
@@ -34,8 +34,8 @@ from constrain.inspection.check import readable_tokens
 from constrain.regex.source import Regex
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.places import on_place
-from constrain.server.sandbox.children import Children
-from constrain.system import TIME_IS_UP, fork, limit_cpu_seconds, limit_memory, lower_priority, receive_sockets
+from constrain.server.sandbox.children import LENGTH, Children
+from constrain.system import TIME_IS_UP, fork, limit_cpu_seconds, limit_memory, lower_priority, receive_socket
 from constrain.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -45,17 +45,17 @@ if TYPE_CHECKING:
     from constrain.server.requests.places import Place
     from constrain.vocabulary.table import TokenTable
 
-LENGTH = struct.Struct("!Q")
-"""Length in front of each pickled message."""
-
 FORK = b"f"
 LEARN = b"l"
-"""Orders of the server. FORK: fork a process for the two attached sockets (calls, and the report of its end). LEARN:
-learn a vocabulary, for all later processes.
+"""Orders of the server. FORK: fork a process for the attached connection. LEARN: learn a vocabulary, for all later
+processes.
 """
 
+READY = "ready"
+"""First message of a process."""
+
 OUT_OF_MEMORY = 77
-"""Exit status of a process that had no memory left to report that it took too much."""
+"""Exit status of a process that took too much memory."""
 
 SEED_BYTES = 16
 
@@ -110,11 +110,6 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class TooLarge:
-    """A call that took more memory than allowed, or than available for its message. The process takes no other call."""
-
-
-@dataclass(frozen=True, slots=True)
 class Ended:
     """An end of the process before the end of the call.
 
@@ -130,7 +125,7 @@ class Ended:
 
     @property
     def has_used_its_memory(self) -> bool:
-        """Whether the process took so much memory that it could not even report it."""
+        """Whether the process took more memory than it may."""
         return self.code == OUT_OF_MEMORY
 
     def __str__(self) -> str:
@@ -142,9 +137,6 @@ class Ended:
             return f"by {signal.Signals(-self.code).name}"
         return f"by signal {-self.code}"
 
-
-_TOO_LARGE = pickle.dumps(TooLarge())
-"""Pickled in advance: there may be no memory to do so later."""
 
 _vocabularies: dict[bytes, Vocabulary] = {}
 
@@ -158,16 +150,15 @@ def main(control: socket.socket, modules: Sequence[str]) -> None:
     """Forks processes until the server is gone. ``modules``: modules to import in addition to this module's own."""
     for number in (signal.SIGINT, signal.SIGTERM):  # signals to the whole process group are meant for the server
         signal.signal(number, signal.SIG_IGN)
-    lower_priority(NICE)
-    children = Children()
+    children = Children(lower_priority(NICE))
     with control:
         kernel.offer_seed(_exactly(control, SEED_BYTES))
         _warm_up(modules)
         while True:
             children.wait_for(control)
-            kind, descriptors = receive_sockets(control)
+            kind, descriptor = receive_socket(control)
             if kind == FORK:
-                _fork(control, children, *descriptors)
+                _fork(control, children, socket.socket(fileno=descriptor))
             elif kind == LEARN:
                 fingerprint, table = pickle.loads(_message(control))  # noqa: S301 - from our own processes
                 _learn(fingerprint, table)
@@ -176,32 +167,29 @@ def main(control: socket.socket, modules: Sequence[str]) -> None:
     children.kill()
 
 
-def _fork(control: socket.socket, children: Children, calls: int, reports: int) -> None:
-    """Forks a process for two sockets. If the system cannot fork, closes both, which tells the session."""
-    connection, report = socket.socket(fileno=calls), socket.socket(fileno=reports)
-    with connection:
-        try:
-            child = fork()
-        except OSError:
-            traceback.print_exc()
-            report.close()
-            return
-        if child:
-            children.add(child, report)
-            return
-        status = 1
-        try:
-            for each in (control, report):
-                each.close()
-            children.forget()
-            _serve(connection.makefile("rb"), connection.makefile("wb"))
-            status = 0
-        except MemoryError:
-            status = OUT_OF_MEMORY
-        except BaseException:  # noqa: BLE001 - nothing of the program that was forked may go on here
-            traceback.print_exc()
-        finally:
-            os._exit(status)
+def _fork(control: socket.socket, children: Children, connection: socket.socket) -> None:
+    """Forks a process for a connection. If the system cannot fork, closes it, which tells the session."""
+    try:
+        child = fork()
+    except OSError:
+        traceback.print_exc()
+        connection.close()
+        return
+    if child:
+        children.add(child, connection)
+        return
+    status = 1
+    try:
+        control.close()
+        children.forget()
+        _serve(connection.makefile("rb"), connection.makefile("wb"))
+        status = 0
+    except MemoryError:
+        status = OUT_OF_MEMORY
+    except BaseException:  # noqa: BLE001 - nothing of the program that was forked may go on here
+        traceback.print_exc()
+    finally:
+        os._exit(status)
 
 
 def _learn(fingerprint: bytes, table: TokenTable) -> None:
@@ -236,40 +224,30 @@ def _settle() -> None:
 
 def _serve(calls: BinaryIO, answers: BinaryIO) -> None:
     """Answers call after call, until the server closes the socket."""
-    _send(answers, os.getpid())
+    _send(answers, READY)
     limits = _receive(calls)
     if limits is None:
         return
     limit_cpu_seconds(limits.seconds)
     limit_memory(limits.memory_bytes)
     on_place(lambda place: _send(answers, At(place, time.process_time())))
-    while True:
-        try:
-            call = _receive(calls)
-        except MemoryError:  # unread bytes of the call may remain, so no other call can follow
-            _send_data(answers, _TOO_LARGE)
-            return
-        if call is None:
-            return
-        _send_data(answers, _outcome(*call))
+    while (call := _receive(calls)) is not None:
+        _send(answers, _outcome(*call))
 
 
-def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
-    """Returns the pickled outcome of a call."""
+def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Done | Failed:
+    """Returns the outcome of a call, unless there is no memory for it: then the process ends."""
     try:
-        return pickle.dumps(Done(function(*args)))
+        return Done(function(*args))
     except MemoryError:
-        return _TOO_LARGE
+        raise
     except Exception as error:  # noqa: BLE001 - the server raises it again
         is_expected = isinstance(error, ApiError | ConstrainError | RecursionError)
-        return pickle.dumps(Failed(error, "" if is_expected else traceback.format_exc()))
+        return Failed(error, "" if is_expected else traceback.format_exc())
 
 
 def _send(stream: BinaryIO, value: object) -> None:
-    _send_data(stream, pickle.dumps(value))
-
-
-def _send_data(stream: BinaryIO, data: bytes) -> None:
+    data = pickle.dumps(value)
     with suppress(BrokenPipeError):  # the session is gone
         stream.write(LENGTH.pack(len(data)) + data)
         stream.flush()

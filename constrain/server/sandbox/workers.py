@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import pickle
 import socket
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from constrain import kernel
-from constrain.server.sandbox.worker import FORK, LEARN, LENGTH
-from constrain.system import send_sockets, start_program
+from constrain.server.sandbox.children import LENGTH
+from constrain.server.sandbox.worker import FORK, LEARN
+from constrain.system import send_socket, start_program
 from constrain.vocabulary.table import TokenTable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from constrain.vocabulary.vocabulary import Vocabulary
 
 _PROGRAM = """
@@ -32,24 +33,19 @@ _END_SECONDS = 5.0
 """Seconds that the program has to end by itself; then it is killed."""
 
 PATIENCE = 60.0
-"""Seconds that the program may take to read a message or to fork: 60; then another one replaces it. Also seconds of its
-own turns in which a process may compute nothing; then it is ended.
-"""
+"""Seconds that the program may take to read a message or to fork: 60; then another one replaces it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Forked:
+class Forked(NamedTuple):
     """A new process.
 
     Attributes:
-        calls: socket for calls and their results.
-        report: socket for the report of the process's end. The process keeps its number until this is closed.
+        connection: connection for calls and their results.
         known: fingerprints of the vocabularies that it knows.
         program: program that it was forked from.
     """
 
-    calls: socket.socket
-    report: socket.socket
+    connection: socket.socket
     known: frozenset[bytes]
     program: subprocess.Popen[bytes]
 
@@ -69,41 +65,35 @@ class Workers:
         self._known: set[bytes] = set()
 
     def start(self, vocabulary: Vocabulary | None = None) -> None:
-        """Starts the program unless it runs, and makes it learn a vocabulary unless it knows it."""
-        with self._lock:
-            try:
-                self._prepare(vocabulary)
-            except OSError:  # the program was ended from outside
-                self._end()
-                self._prepare(vocabulary)
+        """Starts the program unless it runs, and makes it learn a vocabulary unless it knows it. Raises OSError."""
+        self._do(lambda _: None, vocabulary)
 
     def fork(self, vocabulary: Vocabulary | None) -> Forked:
         """Forks a process that knows a vocabulary: see ``constrain.server.sandbox.worker``. Raises OSError."""
-        with contextlib.ExitStack() as ours, contextlib.ExitStack() as all_theirs:
-            calls, their_calls = _make_pair(ours, all_theirs)
-            report, their_report = _make_pair(ours, all_theirs)
-            theirs = [their_calls.fileno(), their_report.fileno()]
-            try:
-                known, program = self._fork(theirs, vocabulary)
-            except OSError:  # the program was ended or stopped from outside
-                known, program = self._fork(theirs, vocabulary)
-            ours.pop_all()
-        return Forked(calls, report, known, program)
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                known, program = self._do(lambda control: send_socket(control, FORK, theirs), vocabulary)
+        except BaseException:
+            ours.close()
+            raise
+        return Forked(ours, known, program)
 
     def close(self) -> None:
         """Ends the program and all its processes."""
         with self._lock:
             self._end()
 
-    def _fork(
-        self, sockets: list[int], vocabulary: Vocabulary | None
+    def _do(
+        self, order: Callable[[socket.socket], None], vocabulary: Vocabulary | None
     ) -> tuple[frozenset[bytes], subprocess.Popen[bytes]]:
+        """Gives an order to the program; to a new one if the program was ended or stopped from outside."""
         with self._lock:
             try:
-                send_sockets(self._prepare(vocabulary), FORK, sockets)
+                order(self._prepare(vocabulary))
             except OSError:
                 self._end()
-                raise
+                order(self._prepare(vocabulary))
             assert self._program is not None
             return frozenset(self._known), self._program
 
@@ -150,12 +140,6 @@ def workers() -> Workers:
     made = Workers()
     atexit.register(made.close)
     return made
-
-
-def _make_pair(ours: contextlib.ExitStack, theirs: contextlib.ExitStack) -> tuple[socket.socket, socket.socket]:
-    """Makes two connected sockets, each closed together with its owner."""
-    mine, other = socket.socketpair()
-    return ours.enter_context(mine), theirs.enter_context(other)
 
 
 def _table(vocabulary: Vocabulary) -> TokenTable:

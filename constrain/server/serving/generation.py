@@ -33,11 +33,10 @@ from constrain.server.http.account import current
 from constrain.server.http.errors import ApiError, context_overflow, convert_field_errors, too_busy, unavailable
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.texts import text_tokens
-from constrain.server.sandbox.capturing import find_captures
-from constrain.server.sandbox.certifying import make_certificate
 from constrain.server.sandbox.compiling import compile_for
+from constrain.server.sandbox.finishing import find_captures, make_certificate
 from constrain.server.sandbox.parts import answer_error
-from constrain.server.sandbox.session import Session, Turns
+from constrain.server.sandbox.session import Pool, Session
 from constrain.server.serving.extension import log_warnings
 from constrain.server.serving.prefill import Prefill
 from constrain.server.serving.sizes import longest_token, text_size
@@ -97,7 +96,7 @@ class Generator:
         self._max_bodies_bytes = max_bodies_bytes
         self._bodies_bytes = 0
         self._limits = limits
-        self._turns = Turns(lambda: any(not run.request.done.done() for run in self._live), timeout * _WAITING_SHARE)
+        self._pool = Pool(timeout * _WAITING_SHARE)
         self._metrics = metrics
         self._threads = start_pool(_PREPARING, "constrain-prepare")
         self._admitted = 0
@@ -160,7 +159,7 @@ class Generator:
 
     def session(self) -> contextlib.closing[Session]:
         """Returns a context with a sandbox process for one request; leaving it ends the process."""
-        return contextlib.closing(Session(self._turns, self._limits))
+        return contextlib.closing(Session(self._pool, self._limits))
 
     async def start(self, served: ServedModel, questions: Sequence[Question], session: Session) -> Answers:
         """Prepares questions, queues their answers, and waits until the model begins the first.

@@ -19,7 +19,7 @@ from constrain.server.http.errors import ApiError
 from constrain.server.logs import JsonLines, log_config
 from constrain.server.sandbox import compiling, reading
 from constrain.server.sandbox import session as session_module
-from constrain.server.sandbox.session import Session, Turns
+from constrain.server.sandbox.session import Pool, Session
 from constrain.server.sandbox.worker import Limits
 from constrain.server.sandbox.workers import Workers, workers
 from tests.support.server import crash
@@ -88,12 +88,13 @@ def test_a_crash_while_a_request_is_read_is_a_500(
 @pytest.mark.slow
 def test_a_process_that_is_killed_from_outside_has_met_no_limit(logged: Callable[[], list[dict[str, Any]]]) -> None:
     async def killed() -> None:
-        turns = Turns()
-        with contextlib.closing(Session(turns, LIMITS)) as session:
+        pool = Pool()
+        with contextlib.closing(Session(pool, LIMITS)) as session:
+            process = await session.run(None, os.getpid)
             running = asyncio.ensure_future(session.run(None, sum, range(10**12)))
-            while not turns.standing:
-                await asyncio.sleep(0)
-            os.kill(session._process, signal.SIGKILL)
+            while not pool.computing:
+                await asyncio.sleep(0.01)
+            os.kill(process, signal.SIGKILL)
             await running
 
     with pytest.raises(ApiError) as caught:
@@ -104,7 +105,7 @@ def test_a_process_that_is_killed_from_outside_has_met_no_limit(logged: Callable
 
 def test_the_log_has_the_traceback_of_a_mistake_in_a_process() -> None:
     async def ran() -> None:
-        with contextlib.closing(Session(Turns(), LIMITS)) as session:
+        with contextlib.closing(Session(Pool(), LIMITS)) as session:
             await session.run(None, divmod, 1, 0)
 
     with pytest.raises(ZeroDivisionError) as caught:
@@ -119,7 +120,7 @@ def test_all_that_is_called_in_a_process_is_imported_before_it_begins() -> None:
     names = [compiling.__name__, reading.__name__, *(f"constrain.server.{each}.request" for each in endpoints)]
 
     async def ran() -> list[str]:
-        with contextlib.closing(Session(Turns(), LIMITS)) as session:
+        with contextlib.closing(Session(Pool(), LIMITS)) as session:
             return await session.run(None, crash.not_imported, names)
 
     assert asyncio.run(ran()) == []
@@ -133,16 +134,16 @@ def test_where_the_program_that_forks_has_ended_another_one_is_started(
     monkeypatch.setattr(session_module, "workers", lambda: own)
 
     async def ran() -> int:
-        turns = Turns()
-        with contextlib.closing(Session(turns, LIMITS)) as session:
-            assert await session.run(None, len, "ab") == 2  # the program runs
+        pool = Pool()
+        with contextlib.closing(Session(pool, LIMITS)) as session:
+            process = await session.run(None, os.getpid)
             running = asyncio.ensure_future(session.run(None, sum, range(10**12)))
-            while not turns.standing:
-                await asyncio.sleep(0)
+            while not pool.computing:
+                await asyncio.sleep(0.01)
             assert own._program is not None
             own._program.kill()
             own._program.wait()
-            os.kill(session._process, signal.SIGKILL)
+            os.kill(process, signal.SIGKILL)
             with pytest.raises(ApiError) as caught:
                 await running
             assert caught.value.status == 500

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -106,15 +105,6 @@ def test_answers_in_progress_count_before_any_was_finished(
     generator._live = {cast("Run", FakeRun(wait)): at for wait, at in ((10.0, 0.0), (0.0, 70.0), (None, 0.0))}
     with generator.admit(2):
         assert refusal(generator) == {"Retry-After": "30"}  # 90 and 30 seconds old: 60 each, two at a time
-
-
-def test_a_finished_answer_keeps_no_process_waiting(make: Callable[..., Generator]) -> None:
-    generator, run = make(), cast("Run", FakeRun(0.0))
-    assert not generator._turns.is_busy()
-    generator._live = {run: time.monotonic()}
-    assert generator._turns.is_busy()
-    run.request.done.set_result(None)  # its captures are found now
-    assert not generator._turns.is_busy()
 
 
 def test_large_bodies_take_so_many_bytes_together(make: Callable[..., Generator]) -> None:

@@ -1,10 +1,11 @@
-"""Processes of requests: turns with scripted clocks, refusals that are remembered, and captures."""
+"""Calls in processes: waits, refusals that are remembered, and captures."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -26,125 +27,22 @@ from constrain.server.requests.formats import Format
 from constrain.server.requests.places import Place
 from constrain.server.sandbox import compiling
 from constrain.server.sandbox import session as session_module
-from constrain.server.sandbox.capturing import find_captures
-from constrain.server.sandbox.session import Session, Turns
-from constrain.server.sandbox.worker import TIME_IS_UP, Done, Ended, Limits
-from constrain.server.sandbox.workers import PATIENCE
+from constrain.server.sandbox.finishing import find_captures
+from constrain.server.sandbox.session import Pool, Session
+from constrain.server.sandbox.worker import Limits
 from tests.support import byte_vocabulary, for_each
 
 LIMITS = Limits(3.0, 1 << 28)
 
 
-class Machine:
-    """A clock, and a process whose CPU time goes on only with it: ``share`` of each second.
-
-    ``step``: seconds on the clock from one look at it to the next.
-    """
-
-    def __init__(self, share: float, step: float) -> None:
-        self.share = share
-        self.step = step
-        self.now = 0.0
-
-    def monotonic(self) -> float:
-        self.now += self.step
-        return self.now
-
-    def cpu_seconds(self) -> float:
-        return self.now * self.share
-
-
-@pytest.fixture
-def on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Session]:
-    """A function that returns a session whose process runs on a machine."""
-    monkeypatch.setattr(session_module, "_LEAST_WAIT", 0.0)
-    monkeypatch.setattr(session_module, "_TURN_SECONDS", 1e-4)
-    monkeypatch.setattr(session_module, "_FIRST_SECONDS", 1e-4)
-
-    def make(machine: Machine, turns: Turns | None = None) -> Session:
-        monkeypatch.setattr(session_module, "time", SimpleNamespace(monotonic=machine.monotonic))
-        session = Session(turns or Turns(), LIMITS)
-        monkeypatch.setattr(session, "_read_cpu_seconds", machine.cpu_seconds)
-        return session
-
-    return make
-
-
-async def outcome_of(session: Session, end: Callable[[], object | None]) -> Any:
-    """The outcome of a call whose process ends as a function of the machine says."""
-    outcome = asyncio.get_running_loop().create_future()
-
-    async def compute() -> None:
-        while (found := end()) is None:
-            await asyncio.sleep(0)
-        outcome.set_result(found)
-
-    computing = asyncio.ensure_future(compute())
-    try:
-        await session._take_turns(outcome)
-    finally:
-        computing.cancel()
-    return outcome.result()
-
-
-@pytest.mark.parametrize("share", [1.0, 0.5, 0.1, 0.001])
-def test_a_call_has_its_cpu_time_on_a_busy_machine(on: Callable[..., Session], share: float) -> None:
-    machine = Machine(share, 0.02 / share)
-    session = on(machine)
-    ended = Ended(-TIME_IS_UP)
-
-    def is_over() -> Ended | None:
-        return ended if machine.cpu_seconds() >= LIMITS.seconds else None
-
-    assert asyncio.run(outcome_of(session, is_over)) is ended
-
-
-def test_a_call_that_had_its_cpu_time_is_told_the_limit(
-    on: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def call(*_: object) -> Ended:
-        return Ended(-TIME_IS_UP)
-
-    session = on(Machine(0.01, 1.0))
-    monkeypatch.setattr(session, "_call", call)
-    with pytest.raises(LimitError, match="more than 3 seconds to compile"):
-        asyncio.run(session.run(None, len, "abc"))
-
-
-@pytest.mark.parametrize("share", [0.0, 1e-4])
-def test_a_process_that_computes_nothing_in_its_turns_is_left(
-    on: Callable[..., Session], caplog: pytest.LogCaptureFixture, share: float
-) -> None:
-    machine = Machine(share, 0.5)  # being woken up is no computing
-    with pytest.raises(ApiError) as caught:
-        asyncio.run(outcome_of(on(machine), lambda: None))
-    assert caught.value.status == 503
-    assert machine.now > PATIENCE
-    assert "has computed nothing" in caplog.text
-
-
-def test_a_process_that_rests_now_and_then_is_not(on: Callable[..., Session]) -> None:
-    machine = Machine(0.0, 1.0)
-    session = on(machine)
-    computed = iter(range(10**6))
-
-    def in_jumps() -> float:  # it computes in one of ten turns
-        return next(computed) // 40
-
-    session._read_cpu_seconds = in_jumps  # type: ignore[method-assign]
-    done = Done(1)
-    found = asyncio.run(outcome_of(session, lambda: done if machine.now > 300 else None))
-    assert found is done
-
-
-@for_each("standing, seconds, told", [(0, 1.0, "1"), (4, 0.1, "1"), (4, 2.2, "9"), (16, 5.0, "80"), (16, 60.0, "120")])
-def test_a_wait_for_others_has_an_end_and_says_when_to_come_again(standing: int, seconds: float, told: str) -> None:
+@for_each("computing, seconds, told", [(0, 1.0, "1"), (4, 0.1, "1"), (4, 2.2, "9"), (16, 5.0, "80"), (16, 60.0, "120")])
+def test_a_wait_for_others_has_an_end_and_says_when_to_come_again(computing: int, seconds: float, told: str) -> None:
     async def wait() -> None:
-        turns = Turns(waiting_seconds=0.001)
-        turns.standing, turns.pace.seconds = standing, seconds
-        taken = turns.alone(b"schema")
+        pool = Pool(waiting_seconds=0.001)
+        pool.computing, pool.pace.seconds = computing, seconds
+        taken = pool.alone(b"schema")
         await taken.acquire()
-        async with Session(turns, LIMITS).alone(b"schema"):
+        async with Session(pool, LIMITS).alone(b"schema"):
             pass
 
     with pytest.raises(ApiError) as caught:
@@ -153,35 +51,32 @@ def test_a_wait_for_others_has_an_end_and_says_when_to_come_again(standing: int,
     assert caught.value.headers == {"Retry-After": told}
 
 
-def test_all_waits_of_a_request_count_together(on: Callable[..., Session]) -> None:
-    machine = Machine(1.0, 1.0)
+def test_all_waits_of_a_request_count_together() -> None:
+    async def wait() -> None:
+        pool = Pool(waiting_seconds=0.02)
+        with contextlib.closing(Session(pool, LIMITS)) as session:
+            with pytest.raises(ApiError, match="compiles other large schemas"):
+                await session.run(None, time.sleep, 3600)
+            assert session._left <= 0
+            async with session.alone(b"schema"):  # nobody else has it
+                pass
+            await pool.first.acquire()
+            with pytest.raises(ApiError, match="compiles other large schemas"):
+                await session.run(None, len, "abc")
 
-    async def wait() -> int:
-        session = on(machine, Turns(waiting_seconds=10.01))
-        turns, count = session._turns, 0
-        while not turns.alone(b"").locked():
-            async with session.alone(b""):  # a second for each, as the clock goes
-                count += 1
-            machine.now += 1000.0  # what happens between two waits does not count
-            if count == 10:
-                await turns.first.acquire()
-                with pytest.raises(ApiError, match="compiles other large schemas"):
-                    async with session._turn(turns.first):
-                        pass
-                return count
-        raise AssertionError
-
-    assert asyncio.run(wait()) == 10
+    asyncio.run(wait())
 
 
-def test_a_process_too_many_waits_for_no_turn(on: Callable[..., Session]) -> None:
-    turns = Turns()
-    turns.standing = session_module._STANDING
-    machine = Machine(1.0, 1.0)
+def test_a_call_too_many_has_no_room() -> None:
+    async def wait() -> None:
+        pool = Pool()
+        pool.computing = session_module._MOST_AT_ONCE
+        with contextlib.closing(Session(pool, LIMITS)) as session:
+            await session.run(None, time.sleep, 3600)
+
     with pytest.raises(ApiError) as caught:
-        asyncio.run(outcome_of(on(machine, turns), lambda: None))
+        asyncio.run(wait())
     assert (caught.value.status, caught.value.headers) == (429, {"Retry-After": "16"})
-    assert turns.standing == session_module._STANDING
 
 
 # What was refused.
@@ -246,6 +141,34 @@ def test_the_oldest_refusals_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> N
     assert session.calls == 4
 
 
+# The part that is too much.
+
+
+@for_each("reached, param", [(0.1, "tools[1]"), (0.5, "tools")])
+def test_a_part_is_named_where_it_alone_takes_too_long(reached: float, param: str) -> None:
+    place = Place("tools[1]", "invalid_function_parameters", "schema for function 'f'")
+
+    class Slow:
+        limits = Limits(1.0, 0)
+
+        def __init__(self) -> None:
+            self.place, self.reached = place, reached
+
+        def another(self, _: float) -> Slow:
+            return self
+
+        async def run(self, *_: object) -> None:
+            raise LimitError("it takes more than 1 seconds")
+
+        def close(self) -> None:
+            pass
+
+    order: Any = SimpleNamespace(parts=lambda: [None, None], content=None, places=SimpleNamespace(tools="tools"))
+    session: Any = Slow()
+    asked = compiling._explain_limit(order, byte_vocabulary(), session, LimitError("it takes more than 3 seconds"))
+    assert asyncio.run(asked).param == param
+
+
 # Captures.
 
 
@@ -259,7 +182,7 @@ def part(schema: object, text: bytes) -> Capturing:
 
 def found(parts: list[Capturing], limits: Limits) -> Completion:
     async def ask() -> Completion:
-        with contextlib.closing(Session(Turns(), limits)) as session:
+        with contextlib.closing(Session(Pool(), limits)) as session:
             return await find_captures(ANSWER, parts, byte_vocabulary(), session)
 
     return asyncio.run(ask())
