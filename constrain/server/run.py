@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from constrain.server.error_forms import error_object_for
+from constrain.server.dialects import error_object_for
 from constrain.server.http.listening import url_of
 from constrain.server.http.protocol import KEEP_ALIVE_SECONDS, MAX_HEADER_BYTES, Protocol
 from constrain.server.logs import log_config

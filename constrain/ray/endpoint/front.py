@@ -12,7 +12,7 @@ from ray.serve.exceptions import BackPressureError, RayServeException
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 
-from constrain.server.error_forms import error_object_for, stream_end
+from constrain.server.dialects import error_object_for, stream_end
 from constrain.server.http.account import REQUEST_ID, RESPONSE_ID, Account, current
 from constrain.server.http.cors import cors_headers
 from constrain.server.http.errors import ApiError, failure, too_busy, unavailable

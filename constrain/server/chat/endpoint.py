@@ -1,18 +1,25 @@
-"""``POST /v1/chat/completions``: makes the writer for the answers to a request."""
+"""``POST /v1/chat/completions``: the dialect, and the writer of answers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.server.chat.response import Heading, Shape
+from starlette.routing import Route
+
+from constrain.server.chat.request import read_chat_request
+from constrain.server.chat.response import Heading
 from constrain.server.chat.stream import ChunkWriter
+from constrain.server.serving.answering import Answering
+from constrain.server.serving.dialect import Dialect
+from constrain.server.serving.ended import Shape
 
 if TYPE_CHECKING:
     from constrain.server.chat.request import ChatRequest
+    from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.models import ServedModel
 
 
-def make_chat_writer(request: ChatRequest, _: ServedModel) -> ChunkWriter:
+def _make_writer(request: ChatRequest, _: ServedModel) -> ChunkWriter:
     """Returns the writer of the answers to a request."""
     return ChunkWriter(
         Heading(request.model),
@@ -21,3 +28,11 @@ def make_chat_writer(request: ChatRequest, _: ServedModel) -> ChunkWriter:
         include_usage=request.streaming.include_usage,
         logprobs=request.question.options.get("logprobs", False),
     )
+
+
+def _routes(serving: Serving) -> list[Route]:
+    return [Route("/v1/chat/completions", Answering(serving, read_chat_request, _make_writer), methods=["POST"])]
+
+
+CHAT = Dialect(_routes, (read_chat_request,))
+"""OpenAI's chat completions."""

@@ -34,8 +34,9 @@ from constrain.chat.tools.kinds import CustomTool
 from constrain.engine.captures import captures_object
 from constrain.generation.completion import Finished
 from constrain.generation.logprobs import logprob_objects
-from constrain.server.chat.response import chat_completion, count_usage, finish_reason
+from constrain.server.chat.response import chat_completion
 from constrain.server.http.events import EVENT_STREAM, LAST_EVENT, data_event
+from constrain.server.serving.ended import count_usage, finish_reason
 from constrain.server.serving.extension import extension
 
 if TYPE_CHECKING:
@@ -45,8 +46,9 @@ if TYPE_CHECKING:
     from constrain.chat.tools.kinds import Tool
     from constrain.generation.completion import Completion
     from constrain.llama.decoding.token_logprob import TokenLogprob
-    from constrain.server.chat.response import Heading, Shape
+    from constrain.server.chat.response import Heading
     from constrain.server.http.errors import ApiError
+    from constrain.server.serving.ended import Shape
 
 _MARK = "\0text\0"
 """Placeholder for the text in a cached chunk; no model's name contains it."""

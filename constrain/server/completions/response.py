@@ -12,9 +12,9 @@ from openai.types import CompletionChoice
 
 from constrain.chat.reading.events import TextDelta
 from constrain.generation.completion import Finished
-from constrain.server.chat.response import count_usage
 from constrain.server.completions.logprobs import TextLogprobs
 from constrain.server.http.events import EVENT_STREAM, LAST_EVENT, data_event
+from constrain.server.serving.ended import count_usage
 from constrain.server.serving.extension import extension
 
 if TYPE_CHECKING:

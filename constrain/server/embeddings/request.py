@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from constrain.fields.declared import Reads, within
 from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.requests.declared import Body
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.texts import Text, read_texts
+from constrain.server.serving.embedding import EmbeddingRequest, Encoding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-Encoding = Literal["float", "base64"]
 
 
 def _inputs(given: object, name: str) -> tuple[Text, ...]:
@@ -34,45 +32,8 @@ class EmbeddingBody(Body):
     dimensions: Annotated[int | None, within((1, None))] = None
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingRequest:
-    """The checked fields of a request for embeddings.
-
-    Attributes:
-        model: name of the model.
-        inputs: non-empty texts.
-        encoding: encoding of the vectors: numbers, or the base64 of 32-bit floats, little-endian.
-        dimensions: numbers per vector; ``None`` for the model's own.
-        field: name of the field with the texts, for errors.
-        max_tokens: most tokens of a text; ``None`` for as many as the model's context holds.
-        truncate: whether longer texts are cut; otherwise they are refused.
-    """
-
-    model: str
-    inputs: tuple[Text, ...]
-    encoding: Encoding
-    dimensions: int | None
-    field: str = "input"
-    max_tokens: int | None = None
-    truncate: bool = False
-
-
 @convert_field_errors()
 def read_embedding_request(body: Mapping[str, Any]) -> EmbeddingRequest:
     """Reads a parsed body. Raises ``ApiError`` with the place."""
     asked = EmbeddingBody.read(body)
     return EmbeddingRequest(asked.model, asked.input, asked.encoding_format, asked.dimensions)
-
-
-def require_dimensions(asked: EmbeddingRequest, size: int) -> None:
-    """Raises ``ApiError`` if the request asks for another number of dimensions than the model has.
-
-    Vectors are never shortened: the first numbers carry the meaning only in models trained for it, and their files do
-    not say so.
-    """
-    if asked.dimensions not in (None, size):
-        raise ApiError(
-            f"Invalid 'dimensions': the vectors of '{asked.model}' have {size}, and are not shortened.",
-            param="dimensions",
-            code="invalid_value",
-        )

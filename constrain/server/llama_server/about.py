@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse, Response
 
 from constrain.server.http.errors import unavailable
-from constrain.server.ollama.models import Library
+from constrain.server.serving.facts import Facts
 from constrain.server.serving.models import find_model, only_model, require_name
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class About:
 
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
-        self._library = Library(serving)
+        self._facts = Facts(serving.generator)
 
     async def properties(self, request: Request) -> Response:
         """Describes the model that the query names (``model``), or the only one."""
@@ -73,7 +73,7 @@ class About:
 
     async def _describe(self, name: str) -> dict[str, Any]:
         source, loaded = find_model(self._serving.models, name), self._serving.models.loaded(name)
-        facts = await self._library.facts(source)
+        facts = await self._facts.of(source)
         details, info = facts.details or {}, facts.info or {}
         family = details.get("family", "")
         return {

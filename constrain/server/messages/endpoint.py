@@ -1,39 +1,88 @@
-"""``POST /v1/messages`` and ``POST /v1/messages/count_tokens``: the writer of answers, and the count of tokens."""
+"""Anthropic's paths: messages, the count of their tokens, and models."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse
+from starlette.routing import Route
 
-from constrain.server.messages.request import read_count_request
+from constrain.server.http.events import data_event
+from constrain.server.messages.errors import error_object
+from constrain.server.messages.model_list import describe_model, is_for_messages, list_models
+from constrain.server.messages.request import read_count_request, read_messages_request
 from constrain.server.messages.response import Heading
 from constrain.server.messages.stream import MessageWriter
-from constrain.server.serving.endpoint import Endpoint
+from constrain.server.serving.answering import Answering
+from constrain.server.serving.dialect import ChosenRoute, Dialect
+from constrain.server.serving.endpoint import Inspecting
+from constrain.server.serving.models import MODELS
 
 if TYPE_CHECKING:
+    from starlette.datastructures import Headers
     from starlette.requests import Request
-    from starlette.types import Send
 
+    from constrain.server.http.errors import ApiError
     from constrain.server.messages.request import MessagesRequest
+    from constrain.server.sandbox.session import Session
+    from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.models import ServedModel
 
 
-def make_message_writer(request: MessagesRequest, _: ServedModel) -> MessageWriter:
+_PATH = "/v1/messages"
+
+
+def _make_writer(request: MessagesRequest, _: ServedModel) -> MessageWriter:
     """Returns the writer of the answer to a request."""
     question = request.question
     return MessageWriter(Heading(request.model, question.content is None, request.shows_thinking))
 
 
-class TokenCount(Endpoint):
+class TokenCount(Inspecting):
     """The endpoint that counts the tokens of the prompt that a request for a message would have."""
 
-    async def answer(self, body: bytes, request: Request, send: Send) -> None:
-        """Answers a request; see ``Endpoint``."""
-        generator = self._serving.generator
-        with generator.admit(1), generator.session() as session:
-            asked = await self.read(body, partial(read_count_request, settings=self._serving.settings), session)
-            async with self._serving.models.lease(asked.model) as served:
-                count = await generator.count(served, asked.question)
-        await JSONResponse({"input_tokens": count})(request.scope, request.receive, send)
+    async def inspect(self, asked: MessagesRequest, served: ServedModel, _: Session) -> dict[str, Any]:
+        """Returns the count; see ``Inspecting``."""
+        return {"input_tokens": await self._serving.generator.count(served, asked.question)}
+
+
+def _routes(serving: Serving) -> list[Route]:
+    """Returns the routes; those about models are for Anthropic's clients alone."""
+
+    async def every(request: Request) -> JSONResponse:
+        return JSONResponse(list_models(serving.models, request.query_params))
+
+    async def one(request: Request) -> JSONResponse:
+        name: Any = request.path_params["name"]
+        return JSONResponse(describe_model(serving.models, name))
+
+    def is_for(_: str, headers: Headers) -> bool:
+        return is_for_messages(headers)
+
+    read_count = partial(read_count_request, settings=serving.settings)
+    return [
+        Route(_PATH, Answering(serving, read_messages_request, _make_writer), methods=["POST"]),
+        Route(f"{_PATH}/count_tokens", TokenCount(serving, read_count), methods=["POST"]),
+        ChosenRoute(MODELS, every, is_for),
+        ChosenRoute(f"{MODELS}/{{name:path}}", one, is_for),
+    ]
+
+
+def _owns(path: str, headers: Headers) -> bool:
+    return path.startswith(_PATH) or (f"{path}/".startswith(f"{MODELS}/") and is_for_messages(headers))
+
+
+def _stream_error(error: ApiError, _: int) -> str:
+    return data_event(error_object(error), "error")
+
+
+MESSAGES = Dialect(
+    _routes,
+    (read_messages_request, read_count_request),
+    _owns,
+    error_object,
+    stream_error=_stream_error,
+    id_header="request-id",
+)
+"""Anthropic's messages."""

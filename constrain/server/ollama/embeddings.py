@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from constrain.server.embeddings.endpoint import Embeddings
 from constrain.server.ollama.lines import nanoseconds
 from constrain.server.ollama.names import served_name
+from constrain.server.serving.embedding import Embeddings
 
 if TYPE_CHECKING:
-    from constrain.server.embeddings.endpoint import Embedded
-    from constrain.server.embeddings.request import EmbeddingRequest
+    from constrain.server.serving.embedding import Embedded, EmbeddingRequest
 
 
 class OllamaEmbeddings(Embeddings):

@@ -19,9 +19,9 @@ from constrain.chat.reading.reply import Reply
 from constrain.errors import OutputValidationError
 from constrain.generation.completion import Finished
 from constrain.generation.logprobs import logprob_objects
-from constrain.server.chat.response import Shape, finish_reason
 from constrain.server.http.errors import ApiError
 from constrain.server.ollama.errors import error_object
+from constrain.server.serving.ended import Shape, finish_reason
 from constrain.server.serving.extension import extension, request_extension
 from constrain.types.answer_text import read_answer
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from abc import abstractmethod
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import llama_cpp
 from starlette.responses import JSONResponse, Response
 
-from constrain.errors import ModelError
-from constrain.server.http.errors import SERVER_ERROR, ApiError
-from constrain.server.ollama.facts import FileFacts, read_facts
+from constrain.server.http.errors import ApiError
 from constrain.server.ollama.lines import LINES, json_line, timestamp
 from constrain.server.ollama.names import full_name, list_names, read_named, served_name
 from constrain.server.serving.endpoint import Endpoint
+from constrain.server.serving.facts import FileFacts
 from constrain.server.serving.models import find_model
 
 if TYPE_CHECKING:
@@ -25,40 +22,24 @@ if TYPE_CHECKING:
     from starlette.types import Send
 
     from constrain.server.serving.endpoint import Serving
-    from constrain.server.serving.models import Models, ModelSource
-
-_log = logging.getLogger("constrain.server")
+    from constrain.server.serving.facts import Facts
+    from constrain.server.serving.models import Models
 
 _FOREVER = "9999-12-31T23:59:59Z"
 """Time at which a loaded model leaves memory: it has none."""
 
 
 class Library:
-    """The models of a server as Ollama's clients see them. Facts about files are read once.
+    """The models of a server as Ollama's clients see them.
 
-    ``serving``: models and generator.
+    Args:
+        serving: models and generator.
+        facts: facts about the models' files.
     """
 
-    def __init__(self, serving: Serving) -> None:
+    def __init__(self, serving: Serving, facts: Facts) -> None:
         self._models = serving.models
-        self._generator = serving.generator
-        self._facts: dict[str, FileFacts] = {}
-
-    async def facts(self, source: ModelSource) -> FileFacts:
-        """Returns the facts about a model's files. Raises ``ApiError`` if they cannot be read."""
-        name = source.names[0]
-        if name not in self._facts:
-            try:
-                self._facts[name] = await self._generator.run_in_thread(partial(read_facts, source))
-            except ModelError as error:
-                _log.exception("the file of the model %s cannot be read", name)
-                raise ApiError(
-                    f"The file of the model '{name}' cannot be read; the server's log says why.",
-                    status=500,
-                    kind=SERVER_ERROR,
-                    code="model_load_failed",
-                ) from error
-        return self._facts[name]
+        self._facts = facts
 
     async def tags(self, _: Request) -> Response:
         """Lists all models."""
@@ -81,7 +62,7 @@ class Library:
     async def _entry(self, name: str) -> dict[str, Any]:
         source = find_model(self._models, name)
         try:
-            facts = await self.facts(source)
+            facts = await self._facts.of(source)
         except ApiError:  # the other models can be listed nevertheless
             facts = FileFacts()
         shown = full_name(name)
@@ -121,17 +102,17 @@ class _About(Endpoint):
 
 
 class Show(_About):
-    """``POST /api/show``: describes a model. ``library``: the models."""
+    """``POST /api/show``: describes a model. ``facts``: those about the models' files."""
 
-    def __init__(self, serving: Serving, library: Library) -> None:
+    def __init__(self, serving: Serving, facts: Facts) -> None:
         super().__init__(serving)
-        self._library = library
+        self._facts = facts
 
     async def respond(self, asked: Mapping[str, Any]) -> Response:
         """Returns the description of a model; see ``_About``."""
         models = self._serving.models
         source = find_model(models, served_name(models, asked["model"]))
-        facts = await self._library.facts(source)
+        facts = await self._facts.of(source)
         described: dict[str, Any] = {
             "modelfile": "",
             "parameters": "",

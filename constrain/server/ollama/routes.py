@@ -5,20 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Match, Route
+from starlette.routing import Route
 
 from constrain.server.http.errors import ApiError
 from constrain.server.ollama.embeddings import OllamaEmbeddings, embed_object, old_embeddings_object
 from constrain.server.ollama.endpoint import OllamaAnswering
-from constrain.server.ollama.lines import chat_members, generate_members
+from constrain.server.ollama.errors import error_object
+from constrain.server.ollama.lines import LINES, chat_members, generate_members, json_line
 from constrain.server.ollama.models import Library, Pull, Show
 from constrain.server.ollama.names import read_named
 from constrain.server.ollama.request import read_ollama_chat, read_ollama_generate
 from constrain.server.ollama.texts import read_embed, read_old_embeddings
+from constrain.server.serving.dialect import ChosenRoute, Dialect
+from constrain.server.serving.facts import Facts
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-    from starlette.types import Scope
 
     from constrain.server.serving.endpoint import Serving
 
@@ -27,9 +29,6 @@ PREFIX = "/api/"
 
 API_VERSION = "0.14.0"
 """Version of Ollama whose API this server has; clients compare it with the least version that they need."""
-
-CALLED_IN_SANDBOX = (read_ollama_chat, read_ollama_generate, read_embed, read_old_embeddings, read_named)
-"""Functions that are called in the processes of the sandbox."""
 
 _SERVE = "start the server with the model's GGUF file instead: constrain serve FILE --alias NAME"
 
@@ -43,9 +42,9 @@ _REFUSED = (
 """Methods and paths that are always refused, with the alternative."""
 
 
-def ollama_routes(serving: Serving) -> list[Route]:
-    """Returns all routes of Ollama's API. ``serving``: models, generator, settings and metrics."""
-    library = Library(serving)
+def _routes(serving: Serving) -> list[Route]:
+    facts = Facts(serving.generator)
+    library = Library(serving, facts)
     chat = OllamaAnswering(serving, read_ollama_chat, chat_members)
     generate = OllamaAnswering(serving, read_ollama_generate, generate_members)
     return [
@@ -59,20 +58,12 @@ def ollama_routes(serving: Serving) -> list[Route]:
         ),
         Route(PREFIX + "tags", library.tags, methods=["GET"]),
         Route(PREFIX + "ps", library.running, methods=["GET"]),
-        Route(PREFIX + "show", Show(serving, library), methods=["POST"]),
+        Route(PREFIX + "show", Show(serving, facts), methods=["POST"]),
         Route(PREFIX + "pull", Pull(serving), methods=["POST"]),
         Route(PREFIX + "version", _show_version, methods=["GET"]),
         *(_refuse(method, path, message) for method, path, message in _REFUSED),
-        _HeadRoute("/", _probe, methods=["HEAD"]),
+        ChosenRoute("/", _probe, lambda method, _: method == "HEAD", methods=["HEAD"]),
     ]
-
-
-class _HeadRoute(Route):
-    """A route for HEAD alone; other methods get a 404."""
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Returns whether a request takes this route."""
-        return super().matches(scope) if scope.get("method") == "HEAD" else (Match.NONE, {})
 
 
 async def _show_version(_: Request) -> Response:
@@ -91,3 +82,14 @@ def _refuse(method: str, path: str, message: str) -> Route:
         raise ApiError(message, code="unsupported_parameter")
 
     return Route(PREFIX + path, refuse, methods=[method])
+
+
+OLLAMA = Dialect(
+    _routes,
+    (read_ollama_chat, read_ollama_generate, read_embed, read_old_embeddings, read_named),
+    lambda path, _: path.startswith(PREFIX),
+    error_object,
+    stream_type=LINES,
+    stream_error=lambda error, _: json_line(error_object(error)),
+)
+"""Ollama's API."""

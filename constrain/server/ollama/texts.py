@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from constrain.fields.declared import Flag, Reads, Text, inside, within
 from constrain.fields.values import array, wrong_type
-from constrain.server.embeddings.request import EmbeddingRequest
 from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.ollama.options import OllamaOptions
 from constrain.server.requests.declared import Body
 from constrain.server.requests.limits import RANGES
+from constrain.server.serving.embedding import EmbeddingRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -15,11 +15,12 @@ from constrain.language.policies import CHOICES, policy_defaults
 from constrain.llama.decoding.trace import TRACED_TOKENS
 from constrain.llama.model import default_model_path
 from constrain.server.http.errors import ApiError
+from constrain.server.http.events import data_event
 from constrain.server.playground.budget import explain_token, show_budget
 from constrain.server.playground.inspecting import check_here, explain_here, free_text, refused
 from constrain.server.playground.language import FIELD, KINDS
 from constrain.server.playground.objects import VERSION
-from constrain.server.playground.page import page_routes
+from constrain.server.playground.page import is_open, page_routes
 from constrain.server.playground.request import (
     GenerationRequest,
     LanguageRequest,
@@ -32,41 +33,36 @@ from constrain.server.playground.request import (
 )
 from constrain.server.playground.stream import RunWriter
 from constrain.server.serving.answering import Answering
-from constrain.server.serving.endpoint import Endpoint
+from constrain.server.serving.dialect import Dialect
+from constrain.server.serving.endpoint import Endpoint, Inspecting
 from constrain.server.serving.models import find_model, model_list
 from constrain.server.serving.sizes import longest_token
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from starlette.requests import Request
-    from starlette.types import Send
 
     from constrain.generation.job import Job
     from constrain.server.sandbox.session import Session
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.generation import Answers
     from constrain.server.serving.models import Models, ServedModel
-    from constrain.server.settings import Settings
 
 API = f"/playground/api/v{VERSION}"
 
-R_co = TypeVar("R_co", bound="LanguageRequest | PlaceRequest", covariant=True)
 
-CALLED_IN_SANDBOX = (read_generation_request, check_here)
-"""Functions that are called in the processes of the sandbox, of each module one."""
-
-
-def playground_routes(serving: Serving) -> list[Route]:
+def _routes(serving: Serving) -> list[Route]:
     """Returns the routes of the page and of its endpoint."""
+    if not serving.settings.playground:
+        return []
     about = About(serving)
     posts: dict[str, Endpoint] = {
         "/generate": Generation(serving, read_generation_request, _no_writer),
-        "/check": Check(serving, read_check_request),
-        "/explain": Explanation(serving, read_explain_request),
-        "/budget": Budget(serving, read_budget_request),
-        "/why": Why(serving, read_why_request),
+        "/check": Check(serving, partial(read_check_request, settings=serving.settings)),
+        "/explain": Explanation(serving, partial(read_explain_request, settings=serving.settings)),
+        "/budget": Budget(serving, partial(read_budget_request, settings=serving.settings)),
+        "/why": Why(serving, partial(read_why_request, settings=serving.settings)),
     }
     return [
         Route(API, about.describe),
@@ -146,39 +142,7 @@ class Generation(Answering[GenerationRequest]):
         return RunWriter(answers.jobs[0].plan, is_json=asked.is_json)
 
 
-class _Reads(Protocol[R_co]):
-    """A function that reads a parsed body; can be pickled."""
-
-    def __call__(self, body: Mapping[str, Any], settings: Settings) -> R_co:
-        """Returns the checked request. Raises ``ApiError``."""
-        ...
-
-
-class _Inspecting(Endpoint, Generic[R_co]):
-    """An endpoint that answers with JSON, without a model's answer.
-
-    ``read``: function that reads a parsed body.
-    """
-
-    def __init__(self, serving: Serving, read: _Reads[R_co]) -> None:
-        super().__init__(serving)
-        self._read = read
-
-    async def answer(self, body: bytes, request: Request, send: Send) -> None:
-        """Answers a request; see ``Endpoint``."""
-        generator = self._serving.generator
-        with generator.admit(1), generator.session() as session:
-            asked = await self.read(body, partial(self._read, settings=self._serving.settings), session)
-            async with self._serving.models.lease(self.find(asked.model)) as served:
-                found = await self.inspect(asked, served, session)
-        await JSONResponse(found)(request.scope, request.receive, send)
-
-    @abstractmethod
-    async def inspect(self, asked: Any, served: ServedModel, session: Session) -> dict[str, Any]:
-        """Returns the answer to a request. Raises ``ApiError``."""
-
-
-class Check(_Inspecting[LanguageRequest]):
+class Check(Inspecting):
     """``POST /check``: errors, findings and numbers of tokens of a schema or grammar."""
 
     async def inspect(self, asked: LanguageRequest, served: ServedModel, session: Session) -> dict[str, Any]:
@@ -192,7 +156,7 @@ class Check(_Inspecting[LanguageRequest]):
             return refused(str(error))
 
 
-class Explanation(_Inspecting[LanguageRequest]):
+class Explanation(Inspecting):
     """``POST /explain``: how far a text matches, and what could follow."""
 
     async def inspect(self, asked: LanguageRequest, served: ServedModel, session: Session) -> dict[str, Any]:
@@ -216,7 +180,7 @@ class Explanation(_Inspecting[LanguageRequest]):
             raise ApiError(f"Invalid {FIELD}: {error}", param=FIELD, code="invalid_value") from error
 
 
-class _AtPlace(_Inspecting[PlaceRequest]):
+class _AtPlace(Inspecting):
     """An endpoint about a place of an answer at hand."""
 
     async def inspect(self, asked: PlaceRequest, served: ServedModel, session: Session) -> dict[str, Any]:
@@ -272,3 +236,13 @@ def _require_tokens(asked: PlaceRequest, served: ServedModel) -> None:
                 param=place,
                 code="invalid_value",
             )
+
+
+PLAYGROUND = Dialect(
+    _routes,
+    (read_generation_request, check_here),
+    lambda path, _: path.startswith(API),
+    stream_error=lambda error, _: data_event({"type": "error", **error.body()}),
+    is_open=is_open,
+)
+"""The page that shows answers token by token, and its endpoint."""

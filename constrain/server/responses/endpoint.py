@@ -18,7 +18,9 @@ from constrain.errors import ConstrainError
 from constrain.generation.completion import Finished
 from constrain.server.http.account import current
 from constrain.server.http.errors import ApiError, failure
+from constrain.server.http.events import data_event
 from constrain.server.responses.events import EventWriter, server_sent
+from constrain.server.responses.opening import open_store
 from constrain.server.responses.output import (
     ResponseHead,
     count_reasoning,
@@ -29,6 +31,7 @@ from constrain.server.responses.output import (
 from constrain.server.responses.request import read_request
 from constrain.server.responses.store import input_items_page
 from constrain.server.serving.answering import require_room, warn_of_idle_switches
+from constrain.server.serving.dialect import Dialect
 from constrain.server.serving.endpoint import Endpoint, send_stream
 
 if TYPE_CHECKING:
@@ -53,8 +56,10 @@ _log = logging.getLogger("constrain.server")
 _PATH = "/v1/responses"
 
 
-def responses_routes(serving: Serving, store: ResponseStore) -> list[Route]:
+def responses_routes(serving: Serving) -> list[Route]:
     """Returns all routes below ``/v1/responses``. A response is visible only to the key that created it."""
+    store = open_store(serving.settings.response_store)
+    serving.ends.callback(store.close)
 
     async def find(request: Request) -> StoredResponse:
         return await asyncio.to_thread(store.get, current.get().owner, request.path_params["id"])
@@ -215,3 +220,14 @@ class _Made:
         token_bytes = self.served.model.vocabulary.token_bytes
         reasoning_tokens = sum(count_reasoning(each, token_bytes) for each in completion.votes or (completion,))
         return {"completed_at": time.time(), "reasoning_tokens": reasoning_tokens}
+
+
+def _stream_error(error: ApiError, sent: int) -> str:
+    facts = {"code": error.code, "message": error.message, "param": error.param, "sequence_number": sent}
+    return data_event({"type": "error", **facts}, "error")
+
+
+RESPONSES = Dialect(
+    responses_routes, (read_request,), lambda path, _: path.startswith(_PATH), stream_error=_stream_error
+)
+"""OpenAI's responses."""

@@ -116,7 +116,8 @@ def misspelt_fields(fields: Mapping[str, Any], read: Collection[str]) -> Iterato
 
 async def read_in_sandbox(read: Callable[[Mapping[str, Any]], T], body: bytes, model: object, session: Session) -> T:
     """Reads a body in the process of a session, with ``model`` as its model. Raises ``ApiError``."""
-    found, warnings = await _run(session, read_here, read, body, model)
+    read_and_warned: tuple[T, tuple[str, ...]] = await _run(session, read_here, read, body, model)
+    found, warnings = read_and_warned
     for warning in warnings:
         warn(warning)
     return found

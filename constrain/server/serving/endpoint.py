@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import aclosing
-from dataclasses import dataclass
+from contextlib import ExitStack, aclosing
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse
 
 from constrain.server.http.connection import while_connected
 from constrain.server.http.errors import unavailable
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from constrain.server.sandbox.session import Session
     from constrain.server.serving.generation import Generator
     from constrain.server.serving.metrics import Metrics
-    from constrain.server.serving.models import Models
+    from constrain.server.serving.models import Models, ServedModel
     from constrain.server.settings import Settings
 
 T = TypeVar("T")
@@ -45,12 +46,13 @@ _STREAM_HEADERS = (
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """The shared objects of all endpoints: models by name, the generator, and the settings."""
+    """The shared objects of all endpoints: models by name, the generator, the settings, and what frees resources."""
 
     models: Models
     generator: Generator
     settings: Settings
     metrics: Metrics
+    ends: ExitStack = field(default_factory=ExitStack)
 
 
 class Endpoint(ABC):
@@ -106,6 +108,32 @@ class Endpoint(ABC):
     @abstractmethod
     async def answer(self, body: bytes, request: Request, send: Send) -> None:
         """Answers a request whose body was read. Raises ``ApiError`` if nothing was sent yet."""
+
+
+class Inspecting(Endpoint):
+    """An endpoint that answers with JSON, without a text of the model.
+
+    Args:
+        serving: models, generator and settings.
+        read: function that reads a parsed body; can be pickled.
+    """
+
+    def __init__(self, serving: Serving, read: Callable[[Mapping[str, Any]], Any]) -> None:
+        super().__init__(serving)
+        self._read = read
+
+    async def answer(self, body: bytes, request: Request, send: Send) -> None:
+        """Answers a request; see ``Endpoint``."""
+        generator = self._serving.generator
+        with generator.admit(1), generator.session() as session:
+            asked = await self.read(body, self._read, session)
+            async with self._serving.models.lease(self.find(asked.model)) as served:
+                document = await self.inspect(asked, served, session)
+        await JSONResponse(document)(request.scope, request.receive, send)
+
+    @abstractmethod
+    async def inspect(self, asked: Any, served: ServedModel, session: Session) -> dict[str, Any]:
+        """Returns the answer to a request that was read. Raises ``ApiError``."""
 
 
 async def send_stream(send: Send, texts: AsyncGenerator[str, None], media_type: str = EVENT_STREAM) -> None:

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("constrain.server")
 
+MODELS = "/v1/models"
+"""Path of the list of models, which two dialects have."""
+
 _OWNER = "constrain"
 
 _ANY = "*"

@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from constrain.server.error_forms import error_object_for
+from constrain.server.dialects import error_object_for
 from constrain.server.http import protocol
 from constrain.server.http.auth import read_key, read_keys
 from constrain.server.http.listening import listen

@@ -15,11 +15,12 @@ import pytest
 import constrain
 from constrain.generation.completion import Completion, Finished, Timings, Usage, limits_object
 from constrain.server.app import Application
-from constrain.server.chat.response import Heading, Shape
+from constrain.server.chat.response import Heading
 from constrain.server.chat.stream import ChunkWriter
 from constrain.server.completions.response import CompletionWriter
 from constrain.server.http.account import Account
 from constrain.server.logs import JsonLines, log_request
+from constrain.server.serving.ended import Shape
 from constrain.server.serving.extension import MAX_WARNINGS, log_warnings
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, chat, chunks_of, error_of, served_as

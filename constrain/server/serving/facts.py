@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import llama_cpp
@@ -11,14 +13,18 @@ import llama_cpp
 from constrain.chat.families.forms import detect_thinking
 from constrain.errors import ModelError
 from constrain.llama.embedding import can_pool
+from constrain.server.http.errors import SERVER_ERROR, ApiError
 from constrain.vocabulary.gguf.files import fingerprint, model_files
 from constrain.vocabulary.gguf.metadata import read_metadata
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from constrain.server.serving.generation import Generator
     from constrain.server.serving.models import ModelSource
     from constrain.vocabulary.gguf.metadata import Metadata
+
+_log = logging.getLogger("constrain.server")
 
 _TEMPLATE = "tokenizer.chat_template"
 
@@ -132,3 +138,27 @@ def _size(file: Path) -> int:
         return file.stat().st_size
     except OSError as error:
         raise ModelError(f"{file}: cannot be read: {error.strerror}") from error
+
+
+class Facts:
+    """The facts about the files of all models, each read once. ``generator``: has threads to read them."""
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
+        self._known: dict[str, FileFacts] = {}
+
+    async def of(self, source: ModelSource) -> FileFacts:
+        """Returns the facts about a model's files. Raises ``ApiError`` if they cannot be read."""
+        name = source.names[0]
+        if name not in self._known:
+            try:
+                self._known[name] = await self._generator.run_in_thread(partial(read_facts, source))
+            except ModelError as error:
+                _log.exception("the file of the model %s cannot be read", name)
+                raise ApiError(
+                    f"The file of the model '{name}' cannot be read; the server's log says why.",
+                    status=500,
+                    kind=SERVER_ERROR,
+                    code="model_load_failed",
+                ) from error
+        return self._known[name]

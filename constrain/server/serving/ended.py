@@ -1,0 +1,62 @@
+"""Why an answer ended, and counts of its tokens, in OpenAI's words: facts that several dialects write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from openai.types import CompletionUsage
+from openai.types.completion_usage import CompletionTokensDetails, PromptTokensDetails
+
+from constrain.chat.reading.reply import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from constrain.generation.completion import Completion
+
+FinishReason = Literal["stop", "length", "tool_calls", "function_call"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The form of the answers to a request.
+
+    Attributes:
+        is_text: whether content is free text, without ``response_format``.
+        has_functions: whether a call is written as ``function_call``, the predecessor of ``tool_calls``.
+    """
+
+    is_text: bool
+    has_functions: bool = False
+
+
+def finish_reason(completion: Completion, shape: Shape) -> FinishReason:
+    """Returns the reason why an answer ended.
+
+    Only free text can be cut: calls and values of a schema are always complete.
+    """
+    if isinstance(completion.value, Reply) and completion.value.calls:
+        return "function_call" if shape.has_functions else "tool_calls"
+    return "length" if shape.is_text and completion.finish_reason != "stop" else "stop"
+
+
+def count_usage(completions: Sequence[Completion], n: int | None = None) -> CompletionUsage:
+    """Returns token counts: each prompt once, and all answers.
+
+    ``n``: answers per prompt; ``None`` if all share one prompt.
+    """
+    prompts = [one.usage for one in completions[:: n or len(completions)]]
+    read, written = sum(one.prompt_tokens for one in prompts), sum(one.usage.completion_tokens for one in completions)
+    return CompletionUsage(
+        prompt_tokens=read,
+        completion_tokens=written,
+        total_tokens=read + written,
+        prompt_tokens_details=PromptTokensDetails(cached_tokens=sum(one.cached_tokens for one in prompts)),
+        # Tokens of a model's own reasoning are not counted here, so they are left out; those of drafts are known.
+        completion_tokens_details=CompletionTokensDetails(
+            reasoning_tokens=None
+            if any(one.reasoning for one in completions)
+            else sum(one.usage.draft_tokens for one in completions)
+        ),
+    )
