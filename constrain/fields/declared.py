@@ -26,7 +26,7 @@ from constrain.fields.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from pydantic import GetCoreSchemaHandler
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import ErrorDetails
     from typing_extensions import Self
 
@@ -43,7 +43,6 @@ _TYPES = {
 """The expected types of Pydantic's errors, in OpenAI's words."""
 
 _SIGNS = {"greater_than_equal": (">=", "ge"), "less_than_equal": ("<=", "le")}
-
 
 _NULL: Schema = {"type": "null"}
 
@@ -100,10 +99,12 @@ class Reads:
 
         reader = core_schema.no_info_plain_validator_function(read)
         if isinstance(self.shown, dict):
-            reader["metadata"] = {"pydantic_js_functions": [lambda _, __: self.shown]}
             return reader
         shown = handler.generate_schema(self.shown) if self.shown else handler(source)
         return core_schema.json_or_python_schema(shown, reader)
+
+    def __get_pydantic_json_schema__(self, read: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
+        return self.shown if isinstance(self.shown, dict) else handler(read)
 
 
 Flag: TypeAlias = bool | None

@@ -34,6 +34,10 @@ class Thinking(Fields):
     type: Annotated[str | None, one_among(_KINDS)] = None
     budget_tokens: Tokens = None
 
+    def switch(self) -> bool | Literal["adaptive"] | None:
+        """Returns whether the model reasons; ``None`` if the object does not say."""
+        return None if self.type is None else _KINDS[self.type]
+
 
 def _think(given: object, name: str) -> object:
     return given if isinstance(given, str) else boolean({name: given}, name)
@@ -73,8 +77,7 @@ class ThinkingFields(Fields):
             if level is not None:
                 found |= effort_options(one_of(level, tuple(EFFORTS), place), max_tokens)
                 break
-        switch = None if thinking.type is None else _KINDS[thinking.type]
-        for wanted in (self.enable_thinking, reasoning.enabled, self.think, self.thinking, switch):
+        for wanted in (self.enable_thinking, reasoning.enabled, self.think, self.thinking, thinking.switch()):
             if isinstance(wanted, bool) or wanted == "adaptive":
                 found["thinking"] = wanted
         for most in (self.thinking_budget, reasoning.max_tokens, thinking.budget_tokens):

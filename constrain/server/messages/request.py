@@ -149,6 +149,7 @@ def _read(asked: CountBody, settings: Settings) -> MessagesRequest:
     most = max_tokens.get("max_tokens")
     options |= asked.thinking_options(most)
     if asked.thinking is not None:
+        options["thinking"] = asked.thinking.switch()
         _check_budget(asked.thinking, most)
     if asked.output_config is not None and asked.output_config.effort and options.get("thinking"):
         options = {**effort_options(asked.output_config.effort, most), **options}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+from pydantic import WithJsonSchema
+
 from constrain.fields.declared import Flag, within
 from constrain.fields.sampling import smallest_limit, stops
 from constrain.llama.decoding.sampling import LISTS, OPTIONS
@@ -65,7 +67,7 @@ class OllamaOptions(SamplingFields):
 
     temperature: Annotated[float | None, within((0, None))] = None
     stop: Annotated[list[str] | None, stops(_MOST_STOPS)] = None
-    num_ctx: int | None = None
+    num_ctx: Annotated[Any, WithJsonSchema({"type": "integer"})] = None
     num_predict: int | None = None
     penalize_newline: Flag = None
 

@@ -34,17 +34,20 @@ def _inputs(given: object, name: str) -> tuple[str, ...]:
     return tuple(given)
 
 
+class _Options(OllamaOptions):
+    num_ctx: int | None = None  # says how much of a text is read
+
+
 class _TextsBody(Body):
     names = "TaggedModelName"
 
-    options: Annotated[OllamaOptions | None, inside(OllamaOptions)] = None
+    options: Annotated[_Options | None, inside(_Options)] = None
 
     def request(self, inputs: tuple[str, ...], field: str, dimensions: int | None, *, is_cut: bool) -> EmbeddingRequest:
-        """Returns the request for vectors; ``num_ctx`` says how much of a text is read."""
-        read = None if self.options is None else self.options.num_ctx
-        if self.options is not None:
-            self.options.plain_options()
-        longest = read if read is not None and read > 0 else None
+        """Returns the request for vectors. Raises ``FieldError``."""
+        options = self.options or _Options()
+        options.plain_options()
+        longest = options.num_ctx if options.num_ctx is not None and options.num_ctx > 0 else None
         return EmbeddingRequest(self.model, inputs, "float", dimensions, field, max_tokens=longest, truncate=is_cut)
 
 

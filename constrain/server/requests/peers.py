@@ -124,13 +124,18 @@ _MEMBERS: dict[str, tuple[Callable[[object, str], Format], Schema]] = {
 """The members of ``structured_outputs``, each with its reader and its JSON Schema."""
 
 
-def _like(member: str) -> Reads:
-    """Returns the declaration of a field that is read like a member of ``structured_outputs``; ``""`` is no format."""
-    read, shown = _MEMBERS[member]
+def _unless_empty(read: Callable[[object, str], Format | None], shown: Schema) -> Reads:
+    """Returns the declaration of a field with a reader and a JSON Schema; an empty text is no format."""
     return Reads(lambda given, name: None if given == "" else read(given, name), shown)
 
 
-_STRUCTURED = {name: {"anyOf": [shown, {"type": "null"}]} for name, (_, shown) in _MEMBERS.items()}
+def _like(member: str) -> Reads:
+    """Returns the declaration of a field that is read like a member of ``structured_outputs``."""
+    return _unless_empty(*_MEMBERS[member])
+
+
+_OR_NULL = {name: {"anyOf": [shown, {"type": "null"}]} for name, (_, shown) in _MEMBERS.items()}
+_STRUCTURED: Schema = {"type": "object", "properties": _OR_NULL}
 
 
 class ContentFields(Fields):
@@ -141,13 +146,11 @@ class ContentFields(Fields):
     guided_choice: Annotated[Format | None, _like("choice")] = None
     guided_grammar: Annotated[Format | None, _like("grammar")] = None
     structural_tag: Annotated[Format | None, _like("structural_tag")] = None
-    structured_outputs: Annotated[
-        Format | None, Reads(_read_structured, {"type": "object", "properties": _STRUCTURED})
-    ] = None
+    structured_outputs: Annotated[Format | None, _unless_empty(_read_structured, _STRUCTURED)] = None
     json_schema: Annotated[Format | None, _like("json")] = None
     regex: Annotated[Format | None, _like("regex")] = None
     ebnf: Annotated[Format | None, _like("grammar")] = None
-    grammar: Annotated[Format | None, Reads(_read_grammar, _OBJECT)] = None
+    grammar: Annotated[Format | None, _unless_empty(_read_grammar, _OBJECT)] = None
 
     def content(self, given: Format | None, field: str) -> Format | None:
         """Returns what the content is: as ``given`` in OpenAI's field, or as the one field of another server says.
