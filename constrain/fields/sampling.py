@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, create_model
 
@@ -62,8 +62,8 @@ class OptionFields(Fields):
 
     def plain_options(self) -> ChatOptions:
         """Returns the options that are fields of the same name."""
-        found: Any = {name: value for name, value in self.__dict__.items() if value is not None and name in _SAME}
-        return found
+        found = {name: value for name, value in self.__dict__.items() if value is not None and name in _SAME}
+        return cast("ChatOptions", found)
 
 
 def sampling_fields(ranges: Ranges) -> Any:

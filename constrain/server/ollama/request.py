@@ -53,8 +53,8 @@ class _AskingBody(ContentFields, ThinkingFields, ProofFields, LogprobFields, Kee
 
     def all_options(self) -> ChatOptions:
         """Returns the options for the generation. Raises ``FieldError``."""
-        options = {**(self.options or OllamaOptions()).plain_options(), **self.logprobs_options()}
-        found: ChatOptions = {**options, **self.plain_options()}
+        own = (self.options or OllamaOptions()).plain_options()
+        found: ChatOptions = {**own, **self.logprobs_options(), **self.plain_options()}
         most = found.get("max_tokens")
         found |= self.thinking_options(most)
         return found if self.think is None else found | think_options(self.think, most)
