@@ -86,6 +86,10 @@ def test_a_stack_that_is_too_small_to_compile_is_a_limit_error(name: str) -> Non
         assert constrain.compile(source, vocabulary, cache=False).accepts("a")
 
 
+def test_expressions_are_printed_as_they_are_written() -> None:
+    assert repr(tree.Alternation((tree.NOTHING,))) == f"Alternation(parts=({tree.NOTHING!r},))"
+
+
 def test_deep_expressions_are_copied_and_pickled_on_a_small_stack() -> None:
     expression = deep_expression()
     with small_stack():

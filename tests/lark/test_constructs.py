@@ -40,7 +40,6 @@ def accepts(constraint: constrain.Constraint, text: str) -> bool:
     return matcher.accept_many(tokens) == len(tokens) and matcher.is_accepting
 
 
-@pytest.mark.slow
 def test_constructs_have_their_texts() -> None:
     check_each(READ, require_texts)
 
@@ -58,7 +57,6 @@ def test_constructs_that_are_refused_are_refused_by_name() -> None:
     check_each(refused, lambda case: require_refusal(*case))
 
 
-@pytest.mark.slow
 def test_wrong_uses_have_a_place_and_a_remedy() -> None:
     check_each(BAD, lambda bad: require_refusal(*bad))
 

@@ -36,7 +36,6 @@ def compiled(grammar: str, start: str = "start") -> constrain.Constraint:
     return constrain.compile(lark_grammar(Lark(grammar, start=start)), byte_vocabulary())
 
 
-@pytest.mark.slow
 def test_texts_are_accepted_and_rejected() -> None:
     check_each(cases("accepted.toml"), require_texts)
 
@@ -53,7 +52,6 @@ def require_texts(case: dict[str, Any]) -> None:
             assert constraint.accepts(text[:end] + matcher.shortest_completion())
 
 
-@pytest.mark.slow
 def test_refusals_name_the_place_and_the_cause() -> None:
     check_each(cases("refused.toml"), require_refusal)
 

@@ -232,6 +232,14 @@ def test_each_alternative_keeps_its_own_order_of_keys() -> None:
     assert grammar.accepts(b'{"a":1,"b":1,"c":1}')
 
 
+def test_an_alternative_with_a_condition_has_the_keys_of_another_that_holds() -> None:
+    condition = {"properties": {"a": {}, "c": {}}, "not": {"required": ["a", "c"]}}
+    schema = {"type": "object", "anyOf": [condition, {"properties": {"b": {}}, "required": ["b"]}]}
+    grammar = constraint(schema, property_order="any", close_objects=True)
+    texts = ['{"a":1,"b":1}', '{"c":1,"b":1}', '{"a":1,"b":1,"c":1}']
+    assert [grammar.accepts(text) for text in texts] == [True, True, False]
+
+
 def test_alternatives_told_apart_by_an_optional_key_do_not_multiply() -> None:
     branches = [
         {"properties": {"kind": {"const": str(number)}, f"k{number}": {}}} for number in range(MAX_TOGETHER - 2)

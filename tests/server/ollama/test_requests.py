@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from constrain.chat.prompt.messages import Call, check_messages
 from constrain.server.http.account import Account
+from constrain.server.http.errors import ApiError
 from constrain.server.ollama.request import OllamaRequest, read_ollama_chat, read_ollama_generate
 from constrain.server.ollama.texts import read_embed, read_old_embeddings
+from constrain.server.ollama.thinking import require_thinking
 from constrain.server.settings import Settings
 from tests.support import for_each
-from tests.support.server.ollama import USER
+from tests.support.server.ollama import THINKING, USER
 
 CALL = {"function": {"name": "add", "arguments": {"a": 1}}}
 CALLER = {"role": "assistant", "content": "", "tool_calls": [CALL]}
@@ -39,6 +42,13 @@ def schema_of(request: OllamaRequest) -> Any:
     assert request.question is not None
     assert isinstance(request.question.schema, str)
     return json.loads(request.question.schema)
+
+
+def test_the_template_for_tools_says_whether_a_model_with_tools_can_think() -> None:
+    model: Any = SimpleNamespace(chat_template=THINKING, tool_template="{{ messages[0].content }}")
+    require_thinking("small", model, {"thinking": True})
+    with pytest.raises(ApiError, match="does not support thinking"):
+        require_thinking("small", model, {"thinking": True, "tools": [ADD]})
 
 
 @pytest.mark.parametrize("read", [read_chat, read_generate])

@@ -39,6 +39,14 @@ def _schema(request: ResponsesRequest) -> dict[str, Any]:
     return found
 
 
+def test_a_server_that_keeps_nothing_refuses_to_keep_a_response() -> None:
+    body = {"model": "tiny", "input": "Hello"}
+    assert not read_request(body, keeps=False).store
+    with pytest.raises(ApiError) as caught:
+        read_request({**body, "store": True}, keeps=False)
+    assert caught.value.param == "store"
+
+
 def test_a_text_alone_asks_for_nothing_special() -> None:
     request = _read()
     assert (request.options, request.content, request.custom_tools) == ({}, None, frozenset())
