@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -282,6 +283,24 @@ def test_limits_and_tokens_by_id_are_read_together() -> None:
     assert matcher.accept_many([WORD, *b"th"]) == 2
     found = constraint._captures_of_tokens([WORD, *b"t;", WORD, OPEN])
     assert found == {"a": "thet;", "b": "the"}
+
+
+def test_no_walk_over_tokens_with_several_readings_strands_within_its_budget() -> None:
+    text = """
+        start: q start~0..3 p | A |
+        q[max_tokens=6]: <[97,99]>* start | "." /[ab]*/
+        p[max_tokens=6]: r
+        r: | r <[99,259,100]>
+        A: /[ab]+/
+    """
+    constraint = compiled(text, vocabulary_with_names())
+    row = constraint.allocate_bitmask()[0]
+    for budget, seed in product((0, 2, 8), range(4)):
+        matcher, rng = constraint.matcher(max_tokens=budget), Random(seed)
+        while choices := [token for token in allowed(matcher, row).tolist() if token != 256]:
+            assert matcher.accept(rng.choice(choices))
+        assert matcher.is_accepting, (budget, seed)
+        assert matcher.n_accepted == budget
 
 
 def test_parts_of_a_limited_rule_keep_their_options() -> None:
