@@ -15,12 +15,14 @@ from uvicorn.server import ServerState
 
 from constrain.server.dialects import error_object_for
 from constrain.server.http import protocol
+from constrain.server.http.account import Account
 from constrain.server.http.auth import read_key, read_keys
 from constrain.server.http.listening import listen
 from constrain.server.http.protocol import Protocol
 from tests.support import each_row, for_each
 from tests.support.server.asking import CHAT, JSON, ask, error_of
 from tests.support.server.asking import idle as application
+from tests.support.server.response_answers import completion
 
 
 def test_models_are_listed() -> None:
@@ -230,6 +232,15 @@ def test_requests_are_counted_by_path_and_status() -> None:
     assert 'constrain_requests_total{path="/v1/models",status="200"} 2.0' in metrics
     assert 'constrain_requests_total{path="/v1/models/{name}",status="200"} 1.0' in metrics
     assert 'constrain_requests_total{path="other",status="404"} 2.0' in metrics
+
+
+def test_tokens_of_answers_are_counted_by_kind(account: Account) -> None:
+    served = application()
+    served.metrics.add(completion("a", "a"))
+    metrics = ask(served, "GET", "/metrics").text
+    for kind, tokens in (("prompt", 15), ("cached_prompt", 5), ("completion", 7)):
+        assert f'constrain_tokens_total{{kind="{kind}"}} {tokens}.0' in metrics
+    assert account.completion_tokens == 7
 
 
 def test_a_full_queue_says_when_to_come_again() -> None:
