@@ -23,7 +23,10 @@ class Flag(NamedTuple):
         name: name, with underscores; an empty text for that of the option.
         sets: value that the flag stands for; ``None`` for a flag with a value.
         least: least value, where it is not that of the option; one below that stands for ``None``.
-        default: default in words, where it depends on other options.
+        default: default in words, where the program does not know it yet.
+        metavar: name of the value.
+        short: a second spelling, of one letter.
+        check: function that returns the value to use.
     """
 
     about: str
@@ -31,6 +34,9 @@ class Flag(NamedTuple):
     sets: object = None
     least: float | None = None
     default: str | None = None
+    metavar: str | None = None
+    short: str | None = None
+    check: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

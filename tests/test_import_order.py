@@ -57,7 +57,7 @@ _ORDER = """
     integrations
     fields
     batch
-    server.http server.settings server.config server.requests server.sandbox server.serving server.chat
+    server.variables server.http server.settings server.config server.requests server.sandbox server.serving server.chat
     server.completions server.embeddings server.responses server.messages server.ollama
     server.llama_server server.playground server.openapi
     server

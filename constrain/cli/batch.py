@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from constrain.arguments import Flag, option
 from constrain.cli import flags, shared
 from constrain.cli.streams import keep_input
 from constrain.generation.exclusions import MIN_VOTERS
@@ -37,7 +39,62 @@ _NAMED = 3
 """Ids of several lines that a warning names, and lines of each: 3."""
 
 
-@flags.takes(language=shared.language, options=flags.options, policies=flags.policies)
+@dataclass(frozen=True)
+class _Batch:
+    """The flags of ``batch`` that no other command has."""
+
+    output: str = option(
+        ...,
+        Flag(
+            "File for the answers: JSON Lines in the order they finish, or a table in .parquet or .csv.",
+            metavar="FILE or URL",
+            short="o",
+        ),
+    )
+    errors: str | None = option(
+        None,
+        Flag("File for failed lines with the reasons; by default next to the output.", metavar="FILE or URL"),
+    )
+    prompt: str | None = option(
+        None,
+        Flag(
+            "Column of the prompts, or a template such as 'Who is {name}?'; other columns are ignored.",
+            metavar="COLUMN or TEMPLATE",
+        ),
+    )
+    id_column: str | None = option(None, Flag("Column that names the rows, in place of id.", metavar="COLUMN"))
+    restart: bool = option(False, Flag("Throw away existing answers."))
+    parallel: int = option(8, Flag("Lines that are answered at the same time."), least=1)
+    vote: int | None = option(
+        None,
+        Flag("Write this many answers to a line, and keep one that they agree on.", metavar="N"),
+        least=MIN_VOTERS,
+    )
+    certificates: bool = option(False, Flag("Add the certificate of each answer, which verify checks."))
+    certificate_prompts: bool = option(False, Flag("Keep the token ids of prompts in certificates."))
+    seed: int | None = option(
+        None, Flag("Makes sampling reproducible: line n uses this seed plus n - 1 (times N of --vote)."), least=0
+    )
+    ray: str | None = option(
+        None,
+        Flag("Answer on a Ray cluster: its address, auto for the running one, local for a new one.", metavar="ADDRESS"),
+    )
+    actors: int | None = option(
+        None, Flag("With --ray: number of actors, each with a model of its own. [default: 1]"), least=1
+    )
+    cpus_per_actor: float | None = option(
+        None, Flag("With --ray: CPUs of an actor, and threads of its model. [default: 1]"), least=0.1
+    )
+
+
+@flags.takes(
+    own=_Batch,
+    language=shared.Language,
+    machine=shared.Machine,
+    options=flags.options,
+    policies=flags.policies,
+    further=shared.Further,
+)
 def batch(
     context: typer.Context,
     prompts: Annotated[
@@ -49,72 +106,12 @@ def batch(
         ),
     ],
     *,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE or URL",
-            help="File for the answers: JSON Lines in the order they finish, or a table in .parquet or .csv.",
-        ),
-    ],
-    errors: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE or URL", help="File for failed lines with the reasons; by default next to the output."
-        ),
-    ] = None,
-    prompt: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN or TEMPLATE",
-            help="Column of the prompts, or a template such as 'Who is {name}?'; other columns are ignored.",
-        ),
-    ] = None,
-    id_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column that names the rows, in place of id.")
-    ] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Throw away existing answers.")] = False,
-    parallel: Annotated[int, typer.Option(min=1, help="Lines that are answered at the same time.")] = 8,
-    vote: Annotated[
-        int | None,
-        typer.Option(
-            min=MIN_VOTERS, metavar="N", help="Write this many answers to a line, and keep one that they agree on."
-        ),
-    ] = None,
-    certificates: Annotated[
-        bool, typer.Option("--certificates", help="Add the certificate of each answer, which verify checks.")
-    ] = False,
-    certificate_prompts: Annotated[
-        bool, typer.Option("--certificate-prompts", help="Keep the token ids of prompts in certificates.")
-    ] = False,
+    own: _Batch,
     language: shared.Language,
-    model: shared.ModelFile = None,
+    machine: shared.Machine,
     options: Options,
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, help="Makes sampling reproducible: line n uses this seed plus n - 1 (times N of --vote)."),
-    ] = None,
     policies: CompileOptions,
-    registry: shared.RegistryFile = None,
-    sources: shared.SourceFiles = None,
-    n_ctx: shared.Context = None,
-    n_threads: shared.Threads = None,
-    n_gpu_layers: shared.GpuLayers = None,
-    ray: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Answer on a Ray cluster: its address, auto for the running one, local for a new one.",
-        ),
-    ] = None,
-    actors: Annotated[
-        int | None, typer.Option(min=1, help="With --ray: number of actors, each with a model of its own. [default: 1]")
-    ] = None,
-    cpus_per_actor: Annotated[
-        float | None,
-        typer.Option(min=0.1, help="With --ray: CPUs of an actor, and threads of its model. [default: 1]"),
-    ] = None,
+    further: shared.Further,
 ) -> None:
     """Answers a file of prompts. After an interruption, or with more lines, the same command goes on where it stopped.
 
@@ -128,63 +125,58 @@ def batch(
     from constrain.batch.finishing import finish
     from constrain.llama.model import Model, default_model_path
 
-    model = model or default_model_path()
+    model, vote = machine.model or default_model_path(), own.vote
     read = [path for path in (language.file, model) if path is not None]
-    read += [Path(each.partition("=")[2]) for each in sources or ()]
+    read += [Path(each.partition("=")[2]) for each in further.sources or ()]
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     if prompts == "-":
         with shared.show_progress(console, "Reading standard input"):
             prompts = context.with_resource(keep_input())
     with _tell_missing_extra():
-        given, target, failures = _locate(prompts, output, errors, prompt, id_column, read, restart=restart)
+        given, target, failures = _locate(prompts, own, read)
     flags.refuse_together(
         vote=vote is not None,
         confidence=options.get("confidence"),
-        certificate=certificates,
-        **{"--certificates": certificates, "--certificate-prompts": certificate_prompts, "--ray": ray is not None},
-        **{"--actors": actors is not None, "--cpus-per-actor": cpus_per_actor is not None},
+        certificate=own.certificates,
+        **{"--certificates": own.certificates, "--certificate-prompts": own.certificate_prompts},
+        **{"--ray": own.ray is not None, "--actors": own.actors is not None},
+        **{"--cpus-per-actor": own.cpus_per_actor is not None},
     )
     wanted = language.read()
-    if certificates:
-        options = {**options, "certificate": "prompt" if certificate_prompts else True}
-    options = {**options, **policies, **shared.read_registry(registry), **shared.read_sources(sources), "seed": seed}
+    if own.certificates:
+        options = {**options, "certificate": "prompt" if own.certificate_prompts else True}
+    options = {**options, **policies, **further.read(), "seed": own.seed}
     with shared.show_progress(console, "Reading the prompts"):
         scan = given.scan(find_languages=target.table is not None)
     shared.show_warnings(_describe_repeated(scan.repeated_ids), console)
     made_from = {
         **batches.settings(scan, wanted, model, options),
-        "ctx": n_ctx,
+        "ctx": machine.n_ctx,
         "vote": vote,
-        "prompt": prompt,
-        "id_column": id_column,
+        "prompt": own.prompt,
+        "id_column": own.id_column,
     }
-    sizes: dict[str, Any] = {
-        "model": model,
-        "n_ctx": n_ctx,
-        "n_threads": n_threads,
-        "n_gpu_layers": shared.ALL_LAYERS if n_gpu_layers is None else n_gpu_layers,
-        "parallel": parallel,
-    }
-    files = BatchFiles(target.lines, failures.lines, made_from, restart=restart, prompts=given)
+    sizes: dict[str, Any] = {"model": model, **machine.sizes(), "parallel": own.parallel}
+    files = BatchFiles(target.lines, failures.lines, made_from, restart=own.restart, prompts=given)
     try:
         with files, contextlib.ExitStack() as opened:
             loaded = None
-            if ray is None:
+            if own.ray is None:
                 with shared.show_progress(console, f"Loading {model.name}"):
                     loaded = opened.enter_context(Model(**sizes))
                 with shared.show_progress(console, "Compiling the schema"), shared.name_file(language.file):
                     answer = answerer(loaded, wanted, options)
-                threads = parallel + READY
+                threads = own.parallel + READY
             else:
                 with shared.show_progress(console, "Starting the actors"), shared.name_file(language.file):
-                    pool = opened.enter_context(_pool(ray, actors or 1, cpus_per_actor or 1, sizes, wanted, options))
+                    pool = opened.enter_context(_pool(own, sizes, wanted, options))
                 answer, threads = pool.answer, pool.threads
             run = batches.run(given, files, answer, wanted, options, voters=vote, threads=threads, rows=scan.rows)
             counts = _follow(console, scan.rows, run, loaded)
             finish(files, target, failures, wanted, scan)
     except KeyboardInterrupt:
         done = f"{files.answers.count} of {scan.rows} are done"
-        goes_on = "the same command without --restart goes on" if restart else "the same command goes on"
+        goes_on = "the same command without --restart goes on" if own.restart else "the same command goes on"
         console.print(f"{target.location}: {done}; {goes_on}", markup=False)
         raise
     console.print(_summary(counts, target.location, failures.location), markup=False)
@@ -192,16 +184,7 @@ def batch(
         raise typer.Exit(shared.LINES_FAILED)
 
 
-def _locate(
-    prompts: str,
-    output: str,
-    errors: str | None,
-    prompt: str | None,
-    id_column: str | None,
-    read: list[Path],
-    *,
-    restart: bool,
-) -> tuple[Input, Target, Target]:
+def _locate(prompts: str, own: _Batch, read: list[Path]) -> tuple[Input, Target, Target]:
     """Returns the input, and the targets of answers and errors. Raises ``ValueError`` and ``OSError``."""
     from constrain.batch.files import check_locations
     from constrain.batch.finishing import errors_beside, target_of
@@ -209,14 +192,14 @@ def _locate(
     from constrain.batch.locations import locate
     from constrain.batch.prompts import NamedColumns
 
-    if output == "-":
+    if own.output == "-":
         raise typer.BadParameter("answers need a file, from which an interrupted batch goes on", param_hint="--output")
     source = locate(prompts)
-    given = open_input(source, NamedColumns(prompt, id_column))
-    target = target_of(locate(output))
-    failures = target_of(errors_beside(target.location) if errors is None else locate(errors))
+    given = open_input(source, NamedColumns(own.prompt, own.id_column))
+    target = target_of(locate(own.output))
+    failures = target_of(errors_beside(target.location) if own.errors is None else locate(own.errors))
     check_locations(source, [*target.written(), *failures.written()], read=read)
-    target.require_known(restart=restart)
+    target.require_known(restart=own.restart)
     failures.require_errors()
     return given, target, failures
 
@@ -232,9 +215,7 @@ def _tell_missing_extra() -> Iterator[None]:
         raise SystemExit(f"constrain: {error}") from error
 
 
-def _pool(
-    address: str, actors: int, cpus: float, sizes: dict[str, Any], wanted: str | Source | None, options: Options
-) -> Pool:
+def _pool(own: _Batch, sizes: dict[str, Any], wanted: str | Source | None, options: Options) -> Pool:
     """Returns the actors on a Ray cluster. Raises ``BadParameter`` if there is no cluster at the address."""
     try:
         import ray  # noqa: F401 - is it installed?
@@ -243,12 +224,12 @@ def _pool(
     except ModuleNotFoundError as error:
         raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[ray]'") from error
 
+    assert own.ray is not None
     flags.refuse_together(**{"--threads": sizes["n_threads"] is not None, "--ray": True})
     given = {**sizes, "model": str(sizes["model"].resolve())}
     try:
-        return Pool(
-            address, actors, cpus, {name: value for name, value in given.items() if value is not None}, wanted, options
-        )
+        sizes = {name: value for name, value in given.items() if value is not None}
+        return Pool(own.ray, own.actors or 1, own.cpus_per_actor or 1, sizes, wanted, options)
     except ConnectionError as error:
         raise typer.BadParameter(str(error), param_hint="--ray") from error
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
+from constrain.arguments import Flag, option
 from constrain.cli import flags, shared
 from constrain.gbnf.source import Gbnf
 from constrain.language.policies import CompileOptions  # noqa: TC001 - typer reads the annotations
@@ -23,60 +25,54 @@ if TYPE_CHECKING:
     from constrain.regex.source import Regex
 
 
-@flags.takes(policies=flags.policies)
+@dataclass(frozen=True)
+class _Compiling:
+    """The flags of ``compile`` that no other command has."""
+
+    regex: list[str] | None = option(None, Flag("A regular expression; any number.", metavar="PATTERN"))
+    dialect: str | None = option(
+        None, Flag("Syntax of --regex: the regex crate's, JSON Schema's, or re's."), choices=shared.DIALECTS
+    )
+    lark: list[str] | None = option(
+        None,
+        Flag('A Lark grammar: a file, or one of "constrain grammars"; any number.', metavar="FILE or NAME"),
+    )
+    gbnf: list[Path] | None = option(None, Flag("File with a grammar of llama.cpp; any number.", metavar="FILE"))
+    structural_tag: list[Path] | None = option(
+        None, Flag("File with a structural tag of XGrammar; any number.", metavar="FILE")
+    )
+    model: Path | None = option(None, Flag("GGUF file of the model, or of its vocabulary; by default the demo model."))
+    cache: Path | None = option(None, Flag("Directory to store them in, instead of the one in CONSTRAIN_CACHE."))
+    max_masks: int | None = option(None, Flag("Masks to compute at most, likeliest first."), least=0)
+    max_mib: int | None = option(None, Flag("MiB that the tables of one schema may take."), least=0)
+    closed: bool = option(
+        True,
+        Flag("Exclude undeclared keys, as generation does, or allow them, as constrain.compile does.", "closed/--open"),
+    )
+
+
+@flags.takes(own=_Compiling, policies=flags.policies)
 def compile_(
     schemas: Annotated[
         list[str] | None,
         typer.Argument(metavar="SCHEMA", help="JSON Schemas: files, JSON, or keys with types ('name, age int')."),
     ] = None,
     *,
-    regex: Annotated[
-        list[str] | None, typer.Option(metavar="PATTERN", help="A regular expression; any number.")
-    ] = None,
-    dialect: shared.PatternDialect = None,
-    lark: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE or NAME", help='A Lark grammar: a file, or one of "constrain grammars"; any number.'
-        ),
-    ] = None,
-    gbnf: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="File with a grammar of llama.cpp; any number.")
-    ] = None,
-    structural_tag: Annotated[
-        list[Path] | None,
-        typer.Option("--structural-tag", metavar="FILE", help="File with a structural tag of XGrammar; any number."),
-    ] = None,
-    model: Annotated[
-        Path | None, typer.Option(help="GGUF file of the model, or of its vocabulary; by default the demo model.")
-    ] = None,
-    cache: Annotated[
-        Path | None, typer.Option(help="Directory to store them in, instead of the one in CONSTRAIN_CACHE.")
-    ] = None,
-    max_masks: Annotated[int | None, typer.Option(min=0, help="Masks to compute at most, likeliest first.")] = None,
-    max_mib: Annotated[
-        int | None, typer.Option("--max-mib", min=0, help="MiB that the tables of one schema may take.")
-    ] = None,
-    closed: Annotated[
-        bool,
-        typer.Option(
-            "--closed/--open",
-            help="Exclude undeclared keys, as generation does, or allow them, as constrain.compile does.",
-        ),
-    ] = True,
+    own: _Compiling,
     policies: CompileOptions,
 ) -> None:
     """Compiles schemas ahead of time and stores them, so that later processes need not wait for them.
 
     A later process finds a schema whether it passes the text of the file or the JSON parsed from it.
     """
-    if not (schemas or regex or lark or gbnf or structural_tag):
+    if not (schemas or own.regex or own.lark or own.gbnf or own.structural_tag):
         raise typer.BadParameter("no schema, pattern or grammar to compile")
-    patterns = [shared.read_pattern(pattern, dialect) for pattern in regex or []]
+    patterns = [shared.read_pattern(pattern, own.dialect) for pattern in own.regex or []]
     from constrain.engine.compiling import compile_any
     from constrain.engine.constraint import PRECOMPUTED_BYTES, PRECOMPUTED_MASKS
     from constrain.vocabulary.vocabulary import Vocabulary
 
+    model = own.model
     if model is None:
         from constrain.llama.model import default_model_path
 
@@ -86,15 +82,15 @@ def compile_(
         vocabulary = Vocabulary.from_gguf(model)
     reported: set[str] = set()  # a schema is compiled twice, as two texts
     files: list[_File] = [
-        *((path, Gbnf) for path in gbnf or []),
-        *((path, StructuralTag) for path in structural_tag or []),
+        *((path, Gbnf) for path in own.gbnf or []),
+        *((path, StructuralTag) for path in own.structural_tag or []),
     ]
-    for name, file, wanted, options in _list_sources(schemas or [], patterns, lark or [], files, policies):
+    for name, file, wanted, options in _list_sources(schemas or [], patterns, own.lark or [], files, policies):
         with shared.name_file(file), shared.show_progress(console, f"Compiling {name}"):
-            constraint = compile_any(wanted, vocabulary, close_objects=closed, cache=cache, **options)
+            constraint = compile_any(wanted, vocabulary, close_objects=own.closed, cache=own.cache, **options)
             done = constraint.precompute(
-                max_masks=PRECOMPUTED_MASKS if max_masks is None else max_masks,
-                max_bytes=PRECOMPUTED_BYTES if max_mib is None else max_mib << 20,
+                max_masks=PRECOMPUTED_MASKS if own.max_masks is None else own.max_masks,
+                max_bytes=PRECOMPUTED_BYTES if own.max_mib is None else own.max_mib << 20,
             )
         if done.file is None:
             raise OSError(

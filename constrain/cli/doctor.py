@@ -10,14 +10,15 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from constrain.cli import shared
+from constrain.cli import flags, shared
 
 _STYLES = {"ok": "green", "note": "yellow", "wrong": "bold red"}
 
 
+@flags.takes(machine=flags.only(shared.Machine, "model"))
 def doctor(
     *,
-    model: shared.ModelFile = None,
+    machine: shared.Machine,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Checks the installation: Python, llama.cpp, processor, GPU, models, folders, port. Prints what mends the rest.
@@ -30,7 +31,7 @@ def doctor(
 
     console, rows = Console(highlight=False, soft_wrap=True), []
     with shared.show_progress(Console(stderr=True), "Checking"):
-        for row in examine(model):
+        for row in examine(machine.model):
             rows.append(row)
             if not as_json:
                 line = Text(f"{row.state:<6}", style=_STYLES[row.state])

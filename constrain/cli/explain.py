@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from constrain.arguments import Flag, option
 from constrain.cli import flags, shared
 from constrain.cli.streams import read_input
 from constrain.errors import ConstrainError
@@ -21,23 +23,26 @@ if TYPE_CHECKING:
     from constrain.vocabulary.vocabulary import Vocabulary
 
 
-@flags.takes(language=shared.language, policies=flags.policies)
+@dataclass(frozen=True)
+class _Explaining:
+    """The flags of ``explain`` that no other command has."""
+
+    file: Path | None = option(None, Flag("File with the text, instead of the argument."))
+    model: Path | None = option(None, Flag("GGUF file whose tokens are listed; only its vocabulary is read."))
+    closed: bool = option(
+        False,
+        Flag("Exclude undeclared keys, as generation does, or allow them where the schema does.", "closed/--open"),
+    )
+    registry: Path | None = option(None, Flag("File with a JSON object from URIs to schemas, for references."))
+
+
+@flags.takes(language=shared.Language, own=_Explaining, policies=flags.policies)
 def explain(
     text: Annotated[str | None, typer.Argument(help='The text; "-" reads it from standard input.')] = None,
     *,
-    file: Annotated[Path | None, typer.Option(help="File with the text, instead of the argument.")] = None,
     language: shared.Language,
-    model: Annotated[
-        Path | None, typer.Option(help="GGUF file whose tokens are listed; only its vocabulary is read.")
-    ] = None,
-    closed: Annotated[
-        bool,
-        typer.Option(
-            "--closed/--open", help="Exclude undeclared keys, as generation does, or allow them where the schema does."
-        ),
-    ] = False,
+    own: _Explaining,
     policies: CompileOptions,
-    registry: shared.RegistryFile = None,
 ) -> None:
     """Shows where a text stops matching a schema or grammar, what was expected there, and what is missing.
 
@@ -47,14 +52,14 @@ def explain(
     from constrain.inspection.explanation import explain as explain_text
 
     try:
-        given, wanted = _read(text, file), language.read()
+        given, wanted = _read(text, own.file), language.read()
         if wanted is None:
             raise typer.BadParameter("no schema, pattern or grammar to explain the text by")
-        vocabulary = None if model is None else _vocabulary(model)
-        options: CompileOptions = {**policies, **shared.read_registry(registry)}
+        vocabulary = None if own.model is None else _vocabulary(own.model)
+        options: CompileOptions = {**policies, **shared.read_registry(own.registry)}
         progress = shared.show_progress(Console(stderr=True), "Compiling the schema or grammar")
         with shared.name_file(language.file), progress:
-            found = explain_text(wanted, given, vocabulary, closed=closed, **options)
+            found = explain_text(wanted, given, vocabulary, closed=own.closed, **options)
     except (ConstrainError, OSError, ValueError) as error:
         shared.show_error(error)
         raise typer.Exit(shared.WRONG_INPUT) from error

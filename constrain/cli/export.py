@@ -3,60 +3,63 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, replace
+from pathlib import Path  # noqa: TC003 - flags are made from the annotations
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from constrain.arguments import Flag, option
 from constrain.cli import flags, shared
 from constrain.engine.export import export
 from constrain.language.policies import CompileOptions  # noqa: TC001 - typer reads the annotations
 
-_TARGETS = ("gbnf", "lark", "regex")
+
+@dataclass(frozen=True)
+class _Exporting:
+    """The flags of ``export`` that no other command has."""
+
+    to: str = option(
+        "gbnf",
+        Flag(
+            "Notation: of llama.cpp; of llguidance, OpenAI and constrain itself; or a regular expression that Rust's "
+            "regex crate and Python's re read."
+        ),
+        choices=("gbnf", "lark", "regex"),
+    )
+    closed: bool = option(
+        True,
+        Flag("Exclude undeclared keys, as generation does, or allow them where the schema does.", "closed/--open"),
+    )
+    repeated_keys: bool = option(False, Flag("Allow undeclared keys of an object to repeat; else they are refused."))
+    registry: Path | None = option(None, Flag("File with a JSON object from URIs to schemas, for references."))
 
 
-@flags.takes(policies=flags.policies)
+@flags.takes(
+    language=flags.only(shared.Language, "regex", "dialect", "lark", "gbnf", "structural_tag"),
+    own=_Exporting,
+    policies=flags.policies,
+)
 def export_(
     schema: Annotated[
         str | None,
         typer.Argument(help="A JSON Schema: a file, JSON, MODULE:CLASS, or keys with types ('name, age int')."),
     ] = None,
     *,
-    to: Annotated[
-        str,
-        flags.one_of(
-            _TARGETS,
-            "Notation: of llama.cpp; of llguidance, OpenAI and constrain itself; or a regular expression that Rust's "
-            "regex crate and Python's re read.",
-        ),
-    ] = _TARGETS[0],
-    regex: shared.Pattern = None,
-    dialect: shared.PatternDialect = None,
-    lark: shared.LarkGrammar = None,
-    gbnf: shared.GbnfFile = None,
-    structural_tag: shared.TagFile = None,
-    closed: Annotated[
-        bool,
-        typer.Option(
-            "--closed/--open", help="Exclude undeclared keys, as generation does, or allow them where the schema does."
-        ),
-    ] = True,
-    repeated_keys: Annotated[
-        bool,
-        typer.Option("--repeated-keys", help="Allow undeclared keys of an object to repeat; else they are refused."),
-    ] = False,
+    language: shared.Language,
+    own: _Exporting,
     policies: CompileOptions,
-    registry: shared.RegistryFile = None,
 ) -> None:
     """Writes a schema or grammar as GBNF, Lark or a regular expression with the very same language.
 
     A language that the notation cannot say is refused, with the place.
     """
-    language = shared.Language(schema, regex, dialect, lark, gbnf, structural_tag)
+    language = replace(language, schema=schema)
     wanted = language.read(schema_option="SCHEMA")
     if wanted is None:
         raise typer.BadParameter("no schema, pattern or grammar to export")
-    options: CompileOptions = {**policies, **shared.read_registry(registry)}
-    with shared.name_file(language.file), shared.show_progress(Console(stderr=True), f"Writing {to}"):
-        text = export(wanted, to, closed=closed, repeated_keys=repeated_keys, **options)  # type: ignore[arg-type]  # checked by the option
+    options: CompileOptions = {**policies, **shared.read_registry(own.registry)}
+    with shared.name_file(language.file), shared.show_progress(Console(stderr=True), f"Writing {own.to}"):
+        text = export(wanted, own.to, closed=own.closed, repeated_keys=own.repeated_keys, **options)  # type: ignore[arg-type]  # checked by the option
     sys.stdout.write(text if text.endswith("\n") else text + "\n")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import is_dataclass, replace
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -15,7 +16,7 @@ from constrain.language.policies import Compiling
 from constrain.llama.decoding.sampling import Sampling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from constrain.arguments import Flag, Option
 
@@ -30,28 +31,27 @@ def refuse_together(**given: object) -> None:
             raise typer.BadParameter(rule.flag.format(other=other), param_hint=rule.hint)
 
 
-def one_of(choices: tuple[str, ...], about: str, *flags: str, default: str = "") -> Any:
-    """Makes an option that takes one of several values; ``default`` says what it is without it, else the first."""
+def one_of(choices: tuple[str, ...]) -> Callable[[str | None], str | None]:
+    """Returns the check of an option that takes one of several texts."""
 
     def check(value: str | None) -> str | None:
         if value is not None and value not in choices:
             raise typer.BadParameter(f"{value!r} is not one of {', '.join(choices)}")
         return value
 
-    shown = default or choices[0]
-    return typer.Option(*flags, metavar="|".join(choices), callback=check, help=about, show_default=shown)
+    return check
 
 
-def takes(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replaces parameters of a command by the parameters of functions: the command receives the functions' results.
+def takes(**groups: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Replaces parameters of a command by flags: the command receives what a class or function makes of their values.
 
-    ``takes(options=make)`` gives the command the parameters of ``make`` on the command line, and passes the result of
-    ``make`` to its parameter ``options``.
+    ``takes(language=Language)`` gives the command the fields of the dataclass ``Language`` on the command line, and
+    passes an object to its parameter ``language``; of a function, the flags are its parameters.
     """
 
     def extend(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True).parameters
-        shared = {name: inspect.signature(make, eval_str=True).parameters for name, make in groups.items()}
+        shared = {name: {each.name: each for each in _parameters(make)} for name, make in groups.items()}
 
         @wraps(command)
         def extended(**given: Any) -> None:
@@ -67,34 +67,61 @@ def takes(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Calla
     return extend
 
 
-def _spelled(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+def _parameters(make: Any) -> Iterable[inspect.Parameter]:
+    if not (isinstance(make, type) and is_dataclass(make)):
+        return inspect.signature(make, eval_str=True).parameters.values()
+    kinds = inspect.get_annotations(make, eval_str=True)
+    return [make_parameter(name, each, each.flags[0], kinds[name]) for name, each in options_of(make).items()]
 
 
-def _typed(name: str, option: Option, flag: Flag) -> tuple[Any, Any, Any]:
-    """Returns the type of a flag's value, what typer is told about it, and the value of a flag that is not given."""
-    if flag.sets is not None:
-        return bool, typer.Option(_spelled(name), help=flag.about), False
+def only(group: type, *names: str) -> Callable[..., Any]:
+    """Returns a function for ``takes``: an object of a class of which flags give some fields alone."""
+    make = partial(group)
+    make.__signature__ = inspect.Signature([each for each in _parameters(group) if each.name in names])  # type: ignore[attr-defined]
+    return make
+
+
+def make_parameter(name: str, option: Option, flag: Flag, kind: Any) -> inspect.Parameter:
+    """Returns the parameter of a command that typer reads; ``kind``: type of its values, as a class has it."""
+    spelled, unset = f"--{(flag.name or name).replace('_', '-')}", option.default
+    if "/" not in spelled and ((kind is bool and unset) or bool in get_args(kind)):
+        spelled += f"/--no-{spelled[2:]}"
+    least, most = option.least if flag.least is None else flag.least, option.most
+    metavar, check, shown = flag.metavar, flag.check, flag.default or True
     if option.choices:
-        first, own = option.choices[0], option.default
-        default = "" if own == first else f"{own} for answers, else {first}"
-        return str | None, one_of(option.choices, flag.about, default=default), None
-    is_whole = "int" in option.annotation
-    if not (is_whole or option.is_number):
-        return bool, typer.Option(help=flag.about), option.default
-    shown = flag.default or (None if option.default is None else str(option.default))
+        metavar, check, shown = "|".join(option.choices), one_of(option.choices), flag.default or option.choices[0]
     info = typer.Option(
-        _spelled(name),
-        min=None if option.above else option.least if flag.least is None else flag.least,
-        max=None if option.most == _NO_LIMIT else option.most,
+        *(spelled, f"-{flag.short}") if flag.short else (spelled,),
+        min=None if option.above else least,
+        max=None if most == _NO_LIMIT else most,
         help=flag.about,
-        show_default=shown or True,
+        metavar=metavar,
+        callback=check,
+        show_default=shown,
     )
-    return int | None if is_whole else float | None, info, None
+    default = inspect.Parameter.empty if unset is ... else unset
+    annotation: Any = Annotated[kind, info]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _of_answer(name: str, option: Option, flag: Flag) -> inspect.Parameter:
+    """Returns the parameter for a flag of an option of answers: None, or False for a switch, if it is not given."""
+    own, unset = option.default, None
+    kind: Any = int | None if "int" in option.annotation else float | None if option.is_number else bool
+    if flag.sets is not None:
+        kind, unset = bool, False
+    elif option.choices:
+        kind, first = str | None, option.choices[0]
+        flag = flag._replace(default=None if own == first else f"{own} for answers, else {first}")
+    elif kind is bool:
+        unset = own
+    elif own is not None and flag.default is None:
+        flag = flag._replace(default=str(own))
+    return make_parameter(flag.name or name, replace(option, default=unset), flag, kind)
 
 
 def _reader(*groups: type, always: tuple[type, ...] = ()) -> Callable[..., Any]:
-    """Returns a function for ``takes``: from flags to the options that they give.
+    """Returns a function for ``takes``: from flags to the options of answers that they give.
 
     ``always``: groups of which options that are not given have their defaults, unless they have switches alone.
     """
@@ -103,7 +130,8 @@ def _reader(*groups: type, always: tuple[type, ...] = ()) -> Callable[..., Any]:
     kept = {name: each.default for keeps, name, each in listed if keeps and any(f.sets is None for f in each.flags)}
 
     def read(**given: Any) -> dict[str, Any]:
-        refuse_together(**{_spelled(name): value is not None and value is not False for name, value in given.items()})
+        asked = {f"--{name.replace('_', '-')}": value not in (None, False) for name, value in given.items()}
+        refuse_together(**asked)
         found = {**kept}
         for name, each, flag in declared:
             value = given[flag.name or name]
@@ -113,13 +141,7 @@ def _reader(*groups: type, always: tuple[type, ...] = ()) -> Callable[..., Any]:
                 found[name] = flag.sets
         return found
 
-    parameters = []
-    for name, each, flag in declared:
-        kind, info, unset = _typed(flag.name or name, each, flag)
-        annotation: Any = Annotated[kind, info]
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        parameters.append(inspect.Parameter(flag.name or name, keyword, default=unset, annotation=annotation))
-    read.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    read.__signature__ = inspect.Signature([_of_answer(*each) for each in declared])  # type: ignore[attr-defined]
     return read
 
 

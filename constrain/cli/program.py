@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
+from constrain.arguments import Flag, option
 from constrain.errors import ConstrainError, ModelError, describe_pointer, pointer_to
 from constrain.generation.exclusions import MIN_VOTERS
 from constrain.generation.options import Options  # noqa: TC001
@@ -49,8 +51,6 @@ if TYPE_CHECKING:
     from constrain.json_schema.lint.findings import Finding
     from constrain.language.source import Source
     from constrain.vocabulary.vocabulary import Vocabulary
-
-_STREAMED = ("text", "fields")
 
 
 class _Command(TyperCommand):
@@ -124,94 +124,83 @@ def about(
     """Makes a local language model answer in exactly the shape you asked for."""
 
 
+@dataclass(frozen=True)
+class _Generating:
+    """The flags of ``generate`` that no other command has."""
+
+    seed: int | None = option(None, Flag("Makes sampling reproducible."), least=0)
+    show_prompt: bool = option(False, Flag("Print the text that the model would read, and do not generate."))
+    vote: int | None = option(
+        None,
+        Flag("Write this many answers, and print the one that they agree on, field by field.", metavar="N"),
+        least=MIN_VOTERS,
+    )
+    explain: bool = option(
+        False, Flag("Print a row for each token: where it comes from, how likely it was, how many were allowed.")
+    )
+    trace: Path | None = option(
+        None, Flag("Write a page that shows the answer token by token, and opens offline.", metavar="FILE")
+    )
+    certificate: Path | None = option(
+        None, Flag("Write the proof that the answer is one of its schema; see constrain verify.", metavar="FILE")
+    )
+    certificate_prompt: bool = option(False, Flag("Keep the token ids of the prompt in the certificate."))
+    sign: Path | None = option(None, Flag("PEM file with an Ed25519 key that signs the certificate.", metavar="FILE"))
+    stream: str | None = option(
+        None,
+        Flag(
+            "What to print while the model writes: its text, as on a terminal; or a line of JSON for each part of the "
+            "value that begins, grows or is complete, with its JSON Pointer."
+        ),
+        choices=("text", "fields"),
+    )
+
+
 @app.command()
-@flags.takes(language=shared.language, options=flags.options, policies=flags.policies)
+@flags.takes(
+    language=shared.Language,
+    machine=shared.Machine,
+    options=flags.options,
+    policies=flags.policies,
+    further=shared.Further,
+    own=_Generating,
+)
 def generate(
     prompt: Annotated[str, typer.Argument(help='What to ask the model; "-" reads it from standard input.')],
     *,
     language: shared.Language,
-    model: shared.ModelFile = None,
+    machine: shared.Machine,
     options: Options,
-    seed: Annotated[int | None, typer.Option(min=0, help="Makes sampling reproducible.")] = None,
     policies: CompileOptions,
-    registry: shared.RegistryFile = None,
-    sources: shared.SourceFiles = None,
-    n_ctx: shared.Context = None,
-    n_threads: shared.Threads = None,
-    n_gpu_layers: shared.GpuLayers = None,
-    show_prompt: Annotated[
-        bool, typer.Option("--show-prompt", help="Print the text that the model would read, and do not generate.")
-    ] = False,
-    vote: Annotated[
-        int | None,
-        typer.Option(
-            min=MIN_VOTERS,
-            metavar="N",
-            help="Write this many answers, and print the one that they agree on, field by field.",
-        ),
-    ] = None,
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain",
-            help="Print a row for each token: where it comes from, how likely it was, how many were allowed.",
-        ),
-    ] = False,
-    trace: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a page that shows the answer token by token, and opens offline."),
-    ] = None,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write the proof that the answer is one of its schema; see constrain verify."
-        ),
-    ] = None,
-    certificate_prompt: Annotated[
-        bool, typer.Option("--certificate-prompt", help="Keep the token ids of the prompt in the certificate.")
-    ] = False,
-    sign: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="PEM file with an Ed25519 key that signs the certificate.")
-    ] = None,
-    stream: Annotated[
-        str | None,
-        flags.one_of(
-            _STREAMED,
-            "What to print while the model writes: its text, as on a terminal; or a line of JSON for each part of the "
-            "value that begins, grows or is complete, with its JSON Pointer.",
-        ),
-    ] = None,
+    further: shared.Further,
+    own: _Generating,
 ) -> None:
     """Asks a model and prints its answer: JSON that matches the schema, or text that matches the grammar."""
     asked = read_prompt(prompt)
     wanted = language.read()
+    stream, vote, trace, certificate = own.stream, own.vote, own.trace, own.certificate
     flags.refuse_together(**{"--stream fields": stream == "fields", "--schema": isinstance(wanted, str)})
     flags.refuse_together(
         vote=vote is not None,
         unbias=options.get("unbias"),
         confidence=options.get("confidence"),
         stream=stream is not None,
-        trace=explain or trace is not None,
+        trace=own.explain or trace is not None,
         certificate=certificate is not None,
     )
     if trace is not None:
         require_place(trace, "--trace")
-    certifies = require_certificate(certificate, sign, with_prompt=certificate_prompt)
-    found: CompileOptions = {**shared.read_registry(registry), **shared.read_sources(sources)}
+    certifies = require_certificate(certificate, own.sign, with_prompt=own.certificate_prompt)
+    found = further.read()
     console = Console(stderr=True)
-    with shared.show_progress(console, f"Loading {model.name if model else 'the default model'}"):
+    with shared.show_progress(console, f"Loading {machine.name}"):
         from constrain.llama.model import Model
 
-        loaded = Model(
-            model,
-            n_ctx=n_ctx,
-            n_threads=n_threads,
-            n_gpu_layers=shared.ALL_LAYERS if n_gpu_layers is None else n_gpu_layers,
-        )
-    settings: Options = {**options, **policies, **found, "seed": seed, "trace": explain or trace is not None}
+        loaded = Model(machine.model, **machine.sizes())
+    settings: Options = {**options, **policies, **found, "seed": own.seed, "trace": own.explain or trace is not None}
     if certifies:
         settings["certificate"] = certifies
-    if show_prompt:
+    if own.show_prompt:
         from constrain.generation.planning import shown_prompt
 
         with shared.name_file(language.file):
@@ -224,12 +213,12 @@ def generate(
             completion = _answer_by_vote(console, loaded, asked, wanted, settings, vote)
         else:
             completion = _answer(console, loaded, asked, wanted, settings, live=stream == "text")
-    if explain:
+    if own.explain:
         print_trace(Console(stderr=True, highlight=False), completion)
     if trace is not None:
-        write_run(trace, loaded, asked, wanted, settings, completion, model.name if model else "the default model")
+        write_run(trace, loaded, asked, wanted, settings, completion, machine.name)
     if certificate is not None:
-        write_certificate(certificate, completion, sign)
+        write_certificate(certificate, completion, own.sign)
     if completion.fields is not None:
         _show_fields(completion.fields)
     shared.show_warnings(() if completion.report is None else completion.report.warnings)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import shlex
 import sys
 from importlib import import_module
 from pathlib import Path  # noqa: TC003 - typer reads annotations
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 from rich.console import Console
 
+from constrain.arguments import Flag, Option
 from constrain.cli import flags, shared
-from constrain.server.variables import KEY_VARIABLE, STORE_VARIABLE
+from constrain.server.config import ServerConfig, read_config
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from constrain.server.config import ServerConfig
     from constrain.server.serving.models import Models
     from constrain.server.settings import Settings
 
@@ -33,11 +34,33 @@ _NEEDED = (
 )
 """Modules that the ``server`` extra installs."""
 
-_SUBSETS = ("structural", "openai", "off")
 
-_LOG_FORMATS = ("text", "json")
+def _declared() -> Iterator[inspect.Parameter]:
+    """Yields the parameter of each setting with a flag."""
+    kinds = get_type_hints(ServerConfig)
+    for name, declared in ServerConfig.model_fields.items():
+        if declared.description is None:
+            continue
+        more: Any = declared.json_schema_extra
+        choices = get_args(kinds[name]) if get_origin(kinds[name]) is Literal else ()
+        kind: Any = str if more["metavar"] or choices else kinds[name]
+        default = {True: "yes", False: "no"}.get(declared.default) if kind is bool else declared.default
+        shown = more["shown"] or (str(default) if default else None)
+        limits = {type(each).__name__: each for each in declared.metadata}
+        least, most = getattr(limits.get("Ge"), "ge", None), getattr(limits.get("Le"), "le", None)
+        flag = Flag(declared.description, default=shown, metavar=more["metavar"])
+        yield flags.make_parameter(name, Option(None, least, most, choices=choices), flag, kind | None)
 
 
+def _settings(**given: Any) -> dict[str, Any]:
+    """Returns the settings that were given: the flags of ``ServerConfig``, which is also the configuration file."""
+    return {name: value for name, value in given.items() if value is not None}
+
+
+_settings.__signature__ = inspect.Signature([*_declared()])  # type: ignore[attr-defined]
+
+
+@flags.takes(machine=flags.only(shared.Machine, "model"), settings=_settings)
 def serve(
     file: Annotated[
         Path | None,
@@ -49,136 +72,24 @@ def serve(
     config: Annotated[
         Path | None, typer.Option(help="TOML file with models and settings; flags override its settings.")
     ] = None,
-    model: shared.ModelFile = None,
-    host: Annotated[
-        str | None,
-        typer.Option(help="Address to listen on; 0.0.0.0 for all addresses of this machine.", show_default="127.0.0.1"),
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free one.", show_default="8080")
-    ] = None,
+    machine: shared.Machine,
     alias: Annotated[
         list[str] | None,
         typer.Option(help="Name of the model in requests; by default its file name; `*` is any text; may be repeated."),
     ] = None,
-    ctx: shared.Context = None,
-    threads: shared.Threads = None,
-    parallel: Annotated[
-        int | None, typer.Option(min=1, help="Answers that a model writes at once.", show_default="8")
-    ] = None,
-    gpu_layers: shared.GpuLayers = None,
-    lock_memory: Annotated[
-        bool | None,
-        typer.Option(
-            "--lock-memory/--no-lock-memory",
-            help="Keep the weights in main memory, so that the system never reads them again from disk.",
-            show_default="no",
-        ),
-    ] = None,
-    memory_limit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help='Memory for loaded models ("6 GiB"); idle models are unloaded to make room for others.',
-            show_default="none",
-        ),
-    ] = None,
-    queue: Annotated[
-        int | None,
-        typer.Option(min=0, help="Answers that may wait; further requests get status 429.", show_default="64"),
-    ] = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option(help="Seconds that a request may take; then its answer is ended early.", show_default="600"),
-    ] = None,
-    compile_seconds: Annotated[
-        float | None,
-        typer.Option(help="CPU seconds to compile the schemas and tools of a request.", show_default="3"),
-    ] = None,
-    deterministic: Annotated[
-        bool | None,
-        typer.Option(
-            "--deterministic/--no-deterministic",
-            help="Answer one request at a time, without reusing earlier prompts: equal requests get equal answers.",
-            show_default="no",
-        ),
-    ] = None,
-    api_key_file: Annotated[
-        Path | None, typer.Option(help=f"File with API keys, one per line; the variable {KEY_VARIABLE} adds one.")
-    ] = None,
-    strict_subset: Annotated[
-        str | None,
-        flags.one_of(
-            _SUBSETS, 'OpenAI rules that schemas with "strict": true must obey: the structural ones, all, or none.'
-        ),
-    ] = None,
-    shared_cache: Annotated[
-        bool | None,
-        typer.Option(
-            "--shared-cache/--no-shared-cache",
-            help="API keys share evaluated prompts; a client can then find out how prompts of others begin.",
-            show_default="no",
-        ),
-    ] = None,
-    prompt_cache: Annotated[
-        bool | None,
-        typer.Option(
-            "--prompt-cache/--no-prompt-cache",
-            help="Keep evaluated system prompts, tools and schemas on disk, for the next start, apart for each key.",
-            show_default="yes",
-        ),
-    ] = None,
-    prompt_cache_size: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help='Disk space for evaluated prompts ("500 MB").', show_default="2 GiB"),
-    ] = None,
-    playground: Annotated[
-        bool | None,
-        typer.Option(
-            "--playground/--no-playground",
-            help="Show a page at / for trying schemas and prompts, and watching answers token by token.",
-            show_default="yes",
-        ),
-    ] = None,
-    response_store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PLACE",
-            help=f"Place of stored responses: memory, none, or the address of a database, which servers may share; the "
-            f"variable {STORE_VARIABLE} hides a password in it.",
-            show_default="memory",
-        ),
-    ] = None,
-    allowed_host: Annotated[
-        list[str] | None,
-        typer.Option(help='Host name that requests may use, "*" for any; may be repeated.'),
-    ] = None,
-    cors_origin: Annotated[
-        list[str] | None,
-        typer.Option(
-            help='Origin of web pages that may call the server, "vscode-webview://*" for all of a scheme, "*" for all; '
-            "may be repeated."
-        ),
-    ] = None,
-    grace: Annotated[
-        float | None,
-        typer.Option(min=1, help="Seconds to finish answers when the server is stopped.", show_default="30"),
-    ] = None,
-    log_format: Annotated[str | None, flags.one_of(_LOG_FORMATS, "Format of the log on standard error.")] = None,
+    settings: dict[str, Any],
 ) -> None:
     """Serves models to the clients of OpenAI, Anthropic and Ollama.
 
     A request's schema, grammar and tools are enforced exactly, or the request is refused.
     """
-    given = locals()
+    model = machine.model
     if file is not None and model is not None:
         raise typer.BadParameter(f"the model is {file} already; leave one of them out", param_hint="--model")
     require_server()
-    from constrain.server.config import ServerConfig, read_config
     from constrain.server.http.listening import listen
 
-    asked = {name: given[name] for name in ServerConfig.model_fields if given.get(name) is not None}
-    settled = read_config(config, asked)
+    settled = read_config(config, settings)
     sockets = listen(settled.host, settled.port)
     run_server(settled, file or model, alias or [], sockets)
 

@@ -12,14 +12,15 @@ import time
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from constrain import grammars
-from constrain.cli.flags import one_of, refuse_together
+from constrain.arguments import Flag, option
+from constrain.cli.flags import refuse_together
 from constrain.errors import ConstrainError, ExportError, GrammarError, LimitError, PatternError, SchemaError
 from constrain.gbnf.source import Gbnf
 from constrain.language.schema_text import schema_text
@@ -35,61 +36,12 @@ if TYPE_CHECKING:
     from constrain.language.policies import CompileOptions
     from constrain.language.source import Source
 
+DIALECTS = ("rust", "ecma", "python")
+
 FAILED, WRONG_INPUT, LINES_FAILED = 1, 2, 3
 
 HARMLESS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
 """Replacements for control characters: a terminal would obey them, so neither a model nor a text may print them."""
-
-SchemaFile = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE or SCHEMA",
-        help="JSON Schema of the answer: a file, JSON, MODULE:CLASS of Python, or keys with types, such as 'name, age "
-        "int, level: low|high'.",
-    ),
-]
-Pattern = Annotated[
-    str | None,
-    typer.Option("--regex", metavar="PATTERN", help="Regular expression of the answer, in place of a schema."),
-]
-
-
-PatternDialect = Annotated[
-    str | None, one_of(("rust", "ecma", "python"), "Syntax of --regex: the regex crate's, JSON Schema's, or re's.")
-]
-LarkGrammar = Annotated[
-    str | None,
-    typer.Option(
-        "--lark",
-        metavar="FILE or NAME",
-        help='Lark grammar of the answer, in place of a schema: a file, or one of "constrain grammars".',
-    ),
-]
-GbnfFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--gbnf", metavar="FILE", help="File with a grammar of llama.cpp for the answer, in place of a schema."
-    ),
-]
-TagFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--structural-tag",
-        metavar="FILE",
-        help="File with a structural tag of XGrammar for the answer, in place of a schema.",
-    ),
-]
-RegistryFile = Annotated[
-    Path | None, typer.Option(help="File with a JSON object from URIs to schemas, for references.")
-]
-SourceFiles = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--sources",
-        metavar="NAME=FILE",
-        help="A text to quote from, with its name; repeat the option for several.",
-    ),
-]
 
 
 def find_model(given: Path | None) -> Path | None:
@@ -99,29 +51,53 @@ def find_model(given: Path | None) -> Path | None:
     return None if given is None else model_path(given)
 
 
-ModelFile = Annotated[
-    Path | None,
-    typer.Option(
-        callback=find_model, help='GGUF file, or a name of "constrain models"; by default the model of the demo extra.'
-    ),
-]
 ALL_LAYERS = -1
 """Value of ``--gpu-layers`` that offloads all layers to a GPU."""
 
-Context = Annotated[int | None, typer.Option("--ctx", min=0, help="Context in tokens; 0 for the model's maximum.")]
-Threads = Annotated[
-    int | None,
-    typer.Option(
-        "--threads",
-        min=1,
-        help="Threads to compute with; fewer while other programs need the cores.",
-        show_default="physical cores",
-    ),
-]
-GpuLayers = Annotated[
-    int | None,
-    typer.Option("--gpu-layers", min=-1, help="Layers to offload to a GPU; -1 for all, 0 for none.", show_default="-1"),
-]
+
+@dataclass(frozen=True)
+class Machine:
+    """The model of a command, and what it computes with."""
+
+    model: Path | None = option(
+        None,
+        Flag('GGUF file, or a name of "constrain models"; by default the model of the demo extra.', check=find_model),
+    )
+    n_ctx: int | None = option(None, Flag("Context in tokens; 0 for the model's maximum.", "ctx"), least=0)
+    n_threads: int | None = option(
+        None,
+        Flag(
+            "Threads to compute with; fewer while other programs need the cores.", "threads", default="physical cores"
+        ),
+        least=1,
+    )
+    n_gpu_layers: int | None = option(
+        None, Flag("Layers to offload to a GPU; -1 for all, 0 for none.", "gpu_layers", default="-1"), least=-1
+    )
+
+    @property
+    def name(self) -> str:
+        """Name of the model, for progress."""
+        return self.model.name if self.model else "the default model"
+
+    def sizes(self) -> dict[str, Any]:
+        """Returns the arguments of ``Model`` besides the path."""
+        layers = ALL_LAYERS if self.n_gpu_layers is None else self.n_gpu_layers
+        return {"n_ctx": self.n_ctx, "n_threads": self.n_threads, "n_gpu_layers": layers}
+
+
+@dataclass(frozen=True)
+class Further:
+    """Files with schemas that references name, and with texts to quote from."""
+
+    registry: Path | None = option(None, Flag("File with a JSON object from URIs to schemas, for references."))
+    sources: list[str] | None = option(
+        None, Flag("A text to quote from, with its name; repeat the option for several.", metavar="NAME=FILE")
+    )
+
+    def read(self) -> CompileOptions:
+        """Returns the options that the files give. Raises the errors of ``read_registry`` and ``read_sources``."""
+        return {**read_registry(self.registry), **read_sources(self.sources)}
 
 
 def show_error(error: Exception) -> None:
@@ -213,12 +189,31 @@ def read_pattern(pattern: str, dialect: str | None) -> Regex:
 class Language:
     """The options that say what answers are, of which at most one is given; and the file that says it, if any."""
 
-    schema: str | None
-    regex: str | None
-    dialect: str | None
-    lark: str | None
-    gbnf: Path | None
-    structural_tag: Path | None
+    schema: str | None = option(
+        None,
+        Flag(
+            "JSON Schema of the answer: a file, JSON, MODULE:CLASS of Python, or keys with types, such as 'name, age "
+            "int, level: low|high'.",
+            metavar="FILE or SCHEMA",
+        ),
+    )
+    regex: str | None = option(None, Flag("Regular expression of the answer, in place of a schema.", metavar="PATTERN"))
+    dialect: str | None = option(
+        None, Flag("Syntax of --regex: the regex crate's, JSON Schema's, or re's."), choices=DIALECTS
+    )
+    lark: str | None = option(
+        None,
+        Flag(
+            'Lark grammar of the answer, in place of a schema: a file, or one of "constrain grammars".',
+            metavar="FILE or NAME",
+        ),
+    )
+    gbnf: Path | None = option(
+        None, Flag("File with a grammar of llama.cpp for the answer, in place of a schema.", metavar="FILE")
+    )
+    structural_tag: Path | None = option(
+        None, Flag("File with a structural tag of XGrammar for the answer, in place of a schema.", metavar="FILE")
+    )
 
     @property
     def file(self) -> Path | None:
@@ -302,19 +297,6 @@ def schema_file(given: str) -> Path | None:
     if not is_schema and not re.search(r"[/.]\w+$", given):
         raise _no_schema(f"{given!r:.80} is neither a file nor a schema: JSON, MODULE:CLASS, or", given)
     return None if is_schema else Path(given)
-
-
-def language(
-    *,
-    schema: SchemaFile = None,
-    regex: Pattern = None,
-    dialect: PatternDialect = None,
-    lark: LarkGrammar = None,
-    gbnf: GbnfFile = None,
-    structural_tag: TagFile = None,
-) -> Language:
-    """Returns the options that say what answers are."""
-    return Language(schema, regex, dialect, lark, gbnf, structural_tag)
 
 
 def read_lark(name: str) -> Lark:

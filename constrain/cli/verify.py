@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
+from constrain.arguments import Flag, option
 from constrain.certificates.certificate import canonical, verify_certificate
 from constrain.certificates.signing import read_private_key, read_public_key, sign, verify_signature
 from constrain.cli import flags, shared
@@ -36,28 +37,29 @@ DIFFERS = 4
 """Exit status for a certificate that holds, but whose answer the model writes differently now."""
 
 
+@dataclass(frozen=True)
+class _Verifying:
+    """The flags of ``verify``."""
+
+    recompile: bool = option(False, Flag("Compile the schema or grammar again, and compare the result."))
+    model: Path | None = option(
+        None, Flag("GGUF file: compare its hash, have it write the answers again, and compare these.")
+    )
+    prompt: Path | None = option(
+        None, Flag("File with the prompt (its text, or token ids as a JSON list), if certificates lack it.")
+    )
+    public_key: Path | None = option(
+        None, Flag("PEM file with the Ed25519 key whose signature certificates must have.")
+    )
+    previous: str | None = option(None, Flag("Hash of the certificate before the first one of these.", metavar="HASH"))
+
+
+@flags.takes(own=_Verifying, machine=flags.only(shared.Machine, "n_threads", "n_gpu_layers"))
 def verify(
     files: Annotated[list[Path], typer.Argument(help="Certificates: a file has one, or one in each line.")],
     *,
-    recompile: Annotated[
-        bool, typer.Option("--recompile", help="Compile the schema or grammar again, and compare the result.")
-    ] = False,
-    model: Annotated[
-        Path | None,
-        typer.Option(help="GGUF file: compare its hash, have it write the answers again, and compare these."),
-    ] = None,
-    prompt: Annotated[
-        Path | None,
-        typer.Option(help="File with the prompt (its text, or token ids as a JSON list), if certificates lack it."),
-    ] = None,
-    public_key: Annotated[
-        Path | None, typer.Option(help="PEM file with the Ed25519 key whose signature certificates must have.")
-    ] = None,
-    previous: Annotated[
-        str | None, typer.Option(metavar="HASH", help="Hash of the certificate before the first one of these.")
-    ] = None,
-    n_threads: shared.Threads = None,
-    n_gpu_layers: shared.GpuLayers = None,
+    own: _Verifying,
+    machine: shared.Machine,
 ) -> None:
     """Checks certificates of answers, which generate --certificate writes, and says what was proved.
 
@@ -65,19 +67,19 @@ def verify(
     certificate follows the one that it names. The exit status is 0 if all holds, 1 for a certificate that is refused, 2
     for wrong usage and for files that cannot be used, and 4 if all holds, but a model writes another answer now.
     """
-    flags.refuse_together(**{"verify --prompt": prompt is not None, "--model": model is not None})
+    flags.refuse_together(**{"verify --prompt": own.prompt is not None, "--model": own.model is not None})
     try:
-        given = None if prompt is None else _read_prompt(prompt)
-        key = None if public_key is None else public_key.read_bytes()
+        given = None if own.prompt is None else _read_prompt(own.prompt)
+        key = None if own.public_key is None else own.public_key.read_bytes()
         if key is not None:
-            with _named(public_key):
+            with _named(own.public_key):
                 read_public_key(key)
-        checks = _Checks(recompile, model, given, key, n_threads, n_gpu_layers)
+        checks = _Checks(own.recompile, own.model, given, key, machine.n_threads, machine.n_gpu_layers)
         listed = [(name, certificate) for path in files for name, certificate in _read(path)]
     except (OSError, ValueError, ModuleNotFoundError) as error:
         shared.show_error(error)
         raise typer.Exit(shared.WRONG_INPUT) from error
-    before, status = previous, 0
+    before, status = own.previous, 0
     for name, certificate in listed:
         try:
             before, said, is_equal = checks.run(certificate, before)

@@ -14,7 +14,7 @@ from constrain.errors import CertificateError, DraftError, PrefixError
 from constrain.llama.decoding.sampling import NEUTRAL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 MIN_VOTERS = 2
 """Smallest number of answers that can vote."""
@@ -168,6 +168,14 @@ RULES = (
         flag="--cpus-per-actor gives the threads of an actor", hint="--threads"),
 )  # fmt: skip
 """All rules; where options break several, the first one is told."""
+
+
+def describe(rule: Rule, named: Callable[[str], str] = lambda name: NAMES.get(name) or f"`{name}`") -> str:
+    """Returns what an option needs or excludes, as Markdown; ``named``: function that spells a name."""
+    *first, last = map(named, rule.others)
+    link = "and" if rule.relation == "excludes" else "or"
+    said = {"needs": "needs", "excludes": "not with", "choice": "at most one of"}[rule.relation]
+    return f"{said} {', '.join(first)} {link} {last}" if first else f"{said} {last}"
 
 
 def broken_rules(**given: object) -> Iterator[tuple[Rule, str]]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import inspect
 import numbers
 import operator
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeVar
 
 from constrain.arguments import Flag, Option, lists_options, meanings_of, option, options_of
 from constrain.errors import DraftError
-from constrain.generation.exclusions import MIN_VOTERS, refuse_together
+from constrain.generation.exclusions import MIN_VOTERS, RULES, describe, refuse_together
 from constrain.language.grammar import Grammar
 from constrain.language.policies import CompileOptions, Compiling, refuse_compile_options
 from constrain.language.source import Source
@@ -261,7 +262,7 @@ class Limits:
     Attributes:
         prefix: beginning of the answer, which it keeps: a text or token ids; empty by default. A text is split into
             tokens as it is. The prefix counts for ``max_tokens``, and for the probabilities in ``fields`` and
-            ``log_mass``. ``PrefixError``, a ``ValueError``, if no answer begins like this. Not with ``draft``.
+            ``log_mass``. ``PrefixError``, a ``ValueError``, if no answer begins like this.
             ``run_tools`` gives it to the first answer only.
         max_tokens: the most tokens of the answer, without the end of generation; ``None`` (the default) for the rest of
             the context. An answer with a schema is complete within the limit: at it, open strings end after their last
@@ -313,8 +314,8 @@ class Prompting:
             nothing is read from there.
         draft: whether the model first thinks in plain text, and then writes the answer in view of this draft; ``False``
             by default. ``True`` allows 256 tokens, but at most half of all; a number is its limit. The draft counts
-            for ``max_tokens``, and leaves enough of it for an answer. A draft has half of the ``timeout`` at most. It
-            needs a schema or tools; ``Completion.draft`` has its text.
+            for ``max_tokens``, and leaves enough of it for an answer. A draft has half of the ``timeout`` at most.
+            ``Completion.draft`` has its text.
     """
 
     show_schema: bool | str = option(True, Flag("Whether the prompt shows the schema."))
@@ -338,8 +339,7 @@ class Reports:
         logprobs: whether to report the natural logarithm of the probability of each token, in ``Completion.logprobs``
             and ``TextDelta.logprobs``; ``False`` by default. Answers stay the same, but for ties, and take somewhat
             longer: the model also computes the probabilities of forced tokens.
-        top_logprobs: number of most likely tokens to report at each position, 0 (the default) to 20; needs
-            ``logprobs=True``.
+        top_logprobs: number of most likely tokens to report at each position, 0 (the default) to 20.
         confidence: whether to report, in ``Completion.fields``, how likely each part of the answer was, and what else
             was likely; ``False`` by default. Answers stay the same, but for ties, and take somewhat longer: the model
             also computes the probabilities of forced tokens.
@@ -348,12 +348,11 @@ class Reports:
             the same, but for ties, and take somewhat longer.
         certificate: whether ``Completion.certificate`` has a proof, which anyone can check, that the answer is one of
             its schema or grammar; ``False`` by default. ``True`` keeps only the hash of the prompt; ``"prompt"`` also
-            its token ids, with which ``constrain verify`` can repeat the answer. It needs a schema, a grammar or
-            tools. Answers stay the same. The first certificate of a model reads the whole file, for its hash.
-        unbias: with ``vote``, whether each answer is weighted by the share of the probability that the constraint left
+            its token ids, with which ``constrain verify`` can repeat the answer. Answers stay the same. The first
+            certificate of a model reads the whole file, for its hash.
+        unbias: whether each answer that votes is weighted by the share of the probability that the constraint left
             (importance sampling), so that the vote stands for the model's own distribution; ``False`` by default. The
-            answers are then sampled from the model's own distribution: ``temperature`` is 1, and there is no
-            ``top_p``, ``top_k``, ``min_p``, ``logit_bias`` or penalty. Not with tools, refusals, reasoning and drafts.
+            answers are then sampled from this distribution, at temperature 1.
     """
 
     logprobs: bool = option(False)
@@ -410,12 +409,12 @@ class AnswerSettings(Limits, Prompting, Reports):
     stops: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.max_tokens is not None and self.max_tokens < 0:
-            raise ValueError(f"max_tokens is {self.max_tokens}; it must be 0 or more")
-        for name in ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens"):
-            limit = getattr(self, name)
-            if limit is not None and limit < 1:
-                raise ValueError(f"{name} is {limit}; it must be 1 or more")
+        for name, (least, most) in _RANGES.items():
+            value = getattr(self, name)
+            if value is not None and not (value >= least and (most is None or value <= most)):
+                seconds = " seconds" if name == "timeout" else ""
+                said = f"{least}{seconds} or more" if most is None else f"{least} to {most}"
+                raise ValueError(f"{name} is {value}; it must be {said}")
         if self.max_reasoning_tokens is None and self.max_tokens is not None:
             object.__setattr__(self, "max_reasoning_tokens", max(1, self.max_tokens // 2))
         if self.draft is not True and self.draft is not False:
@@ -427,13 +426,9 @@ class AnswerSettings(Limits, Prompting, Reports):
                     "answer, so it must be greater"
                 )
         refuse_together(prefix=self.prefix, draft=self.draft)
-        if not TOP_LOGPROBS[0] <= self.top_logprobs <= TOP_LOGPROBS[1]:
-            raise ValueError(f"top_logprobs is {self.top_logprobs}; it must be {TOP_LOGPROBS[0]} to {TOP_LOGPROBS[1]}")
         refuse_together(top_logprobs=self.top_logprobs, logprobs=self.logprobs)
         _require_flag("cache_prompt", self.cache_prompt, WHOLE_PROMPT)
         _require_flag("certificate", self.certificate, WITH_PROMPT)
-        if self.timeout is not None and not self.timeout >= 0:
-            raise ValueError(f"timeout is {self.timeout}; it must be 0 seconds or more")
         stops = (self.stop,) if isinstance(self.stop, str) else self.stop
         stops = tuple(stops) if isinstance(stops, Iterable) else (stops,)
         if not all(isinstance(text, str) for text in stops):
@@ -475,6 +470,9 @@ MAY_BE_NONE = frozenset(name for name, each in OPTIONS.items() if each.may_be_no
 _COMPILE_KEYS = frozenset(options_of(Compiling))
 _SAMPLING_KEYS = frozenset(options_of(Sampling))
 _SETTINGS_KEYS = frozenset(options_of(AnswerSettings))
+_RANGES: dict[str, tuple[Any, Any]] = {
+    name: OPTIONS[name].range for name in OPTIONS if name in _SETTINGS_KEYS and OPTIONS[name].is_number
+}
 
 OPTION_DEFAULTS: dict[str, Any] = {
     **{name: each.default for name, each in OPTIONS.items()},
@@ -482,8 +480,19 @@ OPTION_DEFAULTS: dict[str, Any] = {
 }
 """The default of each option, for signatures and documentation."""
 
-MEANINGS = {name: entry for group in GROUPS for name, entry in meanings_of(group).items()}
-"""What docstrings say about each option; entries about several options are those of each."""
+
+def _meanings() -> Iterator[tuple[str, str]]:
+    """Yields what docstrings say about each option, with the options that it needs and excludes."""
+    for group in GROUPS:
+        for name, entry in meanings_of(group).items():
+            told = [(describe(rule), rule.why) for rule in RULES if rule.option == name and (rule.python or rule.field)]
+            rules = [f"{said[0].upper()}{said[1:]}: {why}." for said, why in told]
+            more = " ".join(rules).replace("`", "``")
+            yield name, "\n".join((entry, *textwrap.wrap(more, 112, initial_indent=" " * 8, subsequent_indent=" " * 8)))
+
+
+MEANINGS = dict(_meanings())
+"""What is to be known about each option; entries about several options are those of each."""
 
 
 def _about(names: Iterable[str]) -> str:

@@ -98,12 +98,7 @@ class CompileOptions(TypedDict, total=False):
     sources: Mapping[str, str | Sequence[str]] | None
 
 
-DEFAULTS: CompileOptions = {
-    **POLICY_DEFAULTS,  # type: ignore[typeddict-item]
-    "strict": False,
-    "registry": None,
-    "sources": None,
-}
+DEFAULTS: CompileOptions = {name: POLICY_DEFAULTS.get(name, each.default) for name, each in _OPTIONS.items()}  # type: ignore[assignment]
 
 
 class Policies(NamedTuple):

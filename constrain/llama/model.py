@@ -24,8 +24,9 @@ from constrain.llama.embedding import Embedder
 from constrain.llama.hashes import file_sha256
 from constrain.llama.loading import CONTEXT_SIZES, collected_errors, load
 from constrain.llama.names import model_path
+from constrain.llama.prompt_cache.folder import PROMPT_CACHE_BYTES
 from constrain.llama.prompt_cache.identity import ModelFacts
-from constrain.llama.prompt_cache.prompts import PROMPT_CACHE_BYTES, ContextPrompts, PromptCache
+from constrain.llama.prompt_cache.prompts import ContextPrompts, PromptCache
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.llama.speculation.gain import Gain
 from constrain.llama.speculation.guesses import Speculation

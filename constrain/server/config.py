@@ -11,12 +11,14 @@
     path = "large.gguf"
     ctx = 8192
 
-Keys have the names of the flags. Keys about models at the top are defaults for all models.
+Keys have the names of the flags, which ``cli.serve`` makes from this declaration. Keys about models at the top are
+defaults for all models. The command line reads this module without the ``server`` extra.
 """
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,16 +33,10 @@ from pydantic import (
     ValidationError,
 )
 
-from constrain.llama.prompt_cache.prompts import PROMPT_CACHE_BYTES
-from constrain.server.http.cors import origin_of
-from constrain.server.http.hosts import ANY_HOST, host_of
+from constrain.llama.prompt_cache.folder import PROMPT_CACHE_BYTES
 from constrain.server.settings import IN_MEMORY, LogFormat, StrictSubset
+from constrain.server.variables import KEY_VARIABLE, STORE_VARIABLE
 from constrain.suggestions import did_you_mean
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,28 +63,47 @@ def _as_bytes(given: object) -> object:
 
 
 def _as_host(given: str) -> str:
+    from constrain.server.http.hosts import ANY_HOST, host_of
+
     host = ANY_HOST if given == ANY_HOST else host_of(given)
     if host is None:
         raise ValueError("a host is a name or an address, as in llm.example, without scheme, port and path")
     return host
 
 
+def _as_origin(given: str) -> str:
+    from constrain.server.http.cors import origin_of
+
+    return origin_of(given)
+
+
 _Host = Annotated[str, AfterValidator(_as_host)]
-_Origin = Annotated[str, AfterValidator(origin_of)]
+_Origin = Annotated[str, AfterValidator(_as_origin)]
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 _OwnName = Annotated[_Name, Field(pattern=r"^[^*]+$")]
 _Names = Annotated[list[_Name], BeforeValidator(_as_list)]
 _File = Annotated[Path, BeforeValidator(_as_path)]
 
 
+def _flag(default: Any, about: str, shown: str | None = None, metavar: str | None = None) -> Any:
+    """Returns the field of a setting that is a key of the file and a flag; ``shown``: its default in words."""
+    return Field(default, description=about, json_schema_extra={"shown": shown, "metavar": metavar})
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    ctx: Annotated[int, Field(ge=0)] | None = None
-    parallel: Annotated[int, Field(ge=1)] | None = None
-    gpu_layers: Annotated[int, Field(ge=-1)] | None = None
-    threads: Annotated[int, Field(ge=1)] | None = None
-    lock_memory: bool | None = None
+    ctx: Annotated[int | None, Field(ge=0)] = _flag(None, "Context in tokens; 0 for the model's maximum.")
+    threads: Annotated[int | None, Field(ge=1)] = _flag(
+        None, "Threads to compute with; fewer while other programs need the cores.", "physical cores"
+    )
+    parallel: Annotated[int | None, Field(ge=1)] = _flag(None, "Answers that a model writes at once.", "8")
+    gpu_layers: Annotated[int | None, Field(ge=-1)] = _flag(
+        None, "Layers to offload to a GPU; -1 for all, 0 for none.", "-1"
+    )
+    lock_memory: bool | None = _flag(
+        None, "Keep the weights in main memory, so that the system never reads them again from disk.", "no"
+    )
 
 
 class ModelTable(_Table):
@@ -114,24 +129,58 @@ class ModelTable(_Table):
 class ServerConfig(_Table):
     """The configuration of a server; attributes as the flags of ``constrain serve``."""
 
-    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65535)] = 8080
-    queue: Annotated[int, Field(ge=0)] = 64
-    timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 600.0
-    grace: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 30.0
-    compile_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 3.0
-    deterministic: bool = False
-    memory_limit: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0)] | None = None
-    api_key_file: _File | None = None
-    strict_subset: StrictSubset = "structural"
-    allowed_host: Annotated[list[_Host], BeforeValidator(_as_list)] = []
-    cors_origin: Annotated[list[_Origin], BeforeValidator(_as_list)] = []
-    shared_cache: bool = False
-    prompt_cache: bool = True
-    prompt_cache_size: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0)] = PROMPT_CACHE_BYTES
-    response_store: Annotated[str, Field(min_length=1)] = IN_MEMORY
-    playground: bool = True
-    log_format: LogFormat = "text"
+    host: Annotated[str, Field(min_length=1)] = _flag(
+        "127.0.0.1", "Address to listen on; 0.0.0.0 for all addresses of this machine."
+    )
+    port: Annotated[int, Field(ge=0, le=65535)] = _flag(8080, "Port to listen on; 0 for any free one.")
+    memory_limit: Annotated[int | None, BeforeValidator(_as_bytes), Field(gt=0)] = _flag(
+        None, 'Memory for loaded models ("6 GiB"); idle models are unloaded to make room for others.', "none", "SIZE"
+    )
+    queue: Annotated[int, Field(ge=0)] = _flag(64, "Answers that may wait; further requests get status 429.")
+    timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = _flag(
+        600.0, "Seconds that a request may take; then its answer is ended early.", "600"
+    )
+    compile_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = _flag(
+        3.0, "CPU seconds to compile the schemas and tools of a request.", "3"
+    )
+    deterministic: bool = _flag(
+        False,
+        "Answer one request at a time, without reusing earlier prompts: equal requests get equal answers.",
+    )
+    api_key_file: _File | None = _flag(None, f"File with API keys, one per line; the variable {KEY_VARIABLE} adds one.")
+    strict_subset: StrictSubset = _flag(
+        "structural", 'OpenAI rules that schemas with "strict": true must obey: the structural ones, all, or none.'
+    )
+    shared_cache: bool = _flag(
+        False, "API keys share evaluated prompts; a client can then find out how prompts of others begin."
+    )
+    prompt_cache: bool = _flag(
+        True, "Keep evaluated system prompts, tools and schemas on disk, for the next start, apart for each key."
+    )
+    prompt_cache_size: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0)] = _flag(
+        PROMPT_CACHE_BYTES, 'Disk space for evaluated prompts ("500 MB").', "2 GiB", "SIZE"
+    )
+    playground: bool = _flag(
+        True, "Show a page at / for trying schemas and prompts, and watching answers token by token."
+    )
+    response_store: Annotated[str, Field(min_length=1)] = _flag(
+        IN_MEMORY,
+        "Place of stored responses: memory, none, or the address of a database, which servers may share; the variable "
+        f"{STORE_VARIABLE} hides a password in it.",
+        metavar="PLACE",
+    )
+    allowed_host: Annotated[list[_Host], BeforeValidator(_as_list)] = _flag(
+        [], 'Host name that requests may use, "*" for any; may be repeated.'
+    )
+    cors_origin: Annotated[list[_Origin], BeforeValidator(_as_list)] = _flag(
+        [],
+        'Origin of web pages that may call the server, "vscode-webview://*" for all of a scheme, "*" for all; may be '
+        "repeated.",
+    )
+    grace: Annotated[float, Field(ge=1, allow_inf_nan=False)] = _flag(
+        30.0, "Seconds to finish answers when the server is stopped.", "30"
+    )
+    log_format: LogFormat = _flag("text", "Format of the log on standard error.")
     models: list[ModelTable] = []
 
 
@@ -162,6 +211,7 @@ def make_config(document: Mapping[str, Any], place: str, flags: Mapping[str, Any
 
 
 def _parse(path: Path) -> dict[str, Any]:
+    tomllib = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
         found: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from constrain.server.http.hosts import Hosts
+if TYPE_CHECKING:
+    from constrain.server.http.hosts import Hosts
 
 StrictSubset = Literal["structural", "openai", "off"]
 
@@ -16,6 +17,12 @@ IN_MEMORY = "memory"
 
 KEEP_NONE = "none"
 """Place of responses that are not kept."""
+
+
+def _any_hosts() -> Hosts:
+    from constrain.server.http.hosts import Hosts  # needs the extra: the command line reads this module without it
+
+    return Hosts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,7 @@ class Settings:
     max_queue: int = 64
     compile_seconds: float = 3.0
     compile_memory_bytes: int = 1 << 30
-    hosts: Hosts = field(default_factory=Hosts)
+    hosts: Hosts = field(default_factory=_any_hosts)
     cors_origins: tuple[str, ...] = ()
     shared_cache: bool = False
     timeout: float = 600.0

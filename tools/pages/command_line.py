@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 from typer.models import ArgumentInfo, Context
 
 from constrain.cli.program import app, main
-from constrain.generation.exclusions import NAMES, RULES
+from constrain.generation.exclusions import NAMES, RULES, describe
 from tools.pages.markdown import NOTE, cell, code, paragraphs, table
 
 if TYPE_CHECKING:
@@ -106,13 +106,9 @@ def exclusions(rules: Iterable[Rule], *, is_command: bool = False) -> str:
 
     rows = []
     for rule in rules:
-        said = {"needs": "needs", "excludes": "not with", "choice": "at most one of"}[rule.relation]
-        *first, last = map(named, rule.others)
-        link = "and" if rule.relation == "excludes" else "or"
-        others = f"{', '.join(first)} {link} {last}" if first else last
         places = {"Python": rule.python, "requests, lines of a batch": rule.field, "command line": rule.flag}
         where = [] if is_command else [", ".join(place for place, message in places.items() if message)]
-        rows.append([named(rule.option), f"{said} {others}", cell(rule.why), *where])
+        rows.append([named(rule.option), describe(rule, named), cell(rule.why), *where])
     head = ("option", "rule", "reason", *([] if is_command else ["refused in"]))
     return f"\n## Options that exclude or need each other\n\n{table(head, rows)}"
 

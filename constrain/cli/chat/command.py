@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import typer
 
+from constrain.arguments import Flag, option
 from constrain.chat.reading.events import CallStarted, ReasoningDelta, TextDelta
 from constrain.cli import flags, shared
 from constrain.cli.chat.entry import ask_user, kept_history, read_entry
@@ -30,29 +32,37 @@ if TYPE_CHECKING:
 _QUESTION = "Run it? [y]es, [n]o, [a]lways this tool: "
 
 
-@flags.takes(language=shared.language, options=flags.options, policies=flags.policies)
-def chat(
-    model: shared.ModelFile = None,
-    *,
-    language: shared.Language,
-    system: Annotated[str, typer.Option(help="System message.")] = "",
-    mcp: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--mcp",
+@dataclass(frozen=True)
+class _Chat:
+    """The flags of ``chat`` that no other command has."""
+
+    system: str = option("", Flag("System message."))
+    mcp: list[str] | None = option(
+        None,
+        Flag(
+            "MCP servers whose tools the model may call: a configuration file, a command or a URL; any number.",
             metavar="CONFIG",
-            help="MCP servers whose tools the model may call: a configuration file, a command or a URL; any number.",
         ),
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Run the model's calls of tools without asking.")] = False,
-    markdown: Annotated[bool, typer.Option(help="Whether a terminal shows free text as Markdown.")] = True,
-    history: Annotated[bool, typer.Option(help="Whether questions are kept for the next conversation.")] = True,
-    n_ctx: shared.Context = None,
-    n_threads: shared.Threads = None,
-    n_gpu_layers: shared.GpuLayers = None,
+    )
+    yes: bool = option(False, Flag("Run the model's calls of tools without asking."))
+    markdown: bool = option(True, Flag("Whether a terminal shows free text as Markdown."))
+    history: bool = option(True, Flag("Whether questions are kept for the next conversation."))
+    seed: int | None = option(None, Flag("Seed; the same seed repeats the answers."))
+
+
+@flags.takes(
+    machine=shared.Machine,
+    language=shared.Language,
+    own=_Chat,
+    options=flags.options,
+    policies=flags.policies,
+)
+def chat(
+    machine: shared.Machine,
+    language: shared.Language,
+    own: _Chat,
     options: Options,
     policies: CompileOptions,
-    seed: Annotated[int | None, typer.Option(help="Seed; the same seed repeats the answers.")] = None,
 ) -> None:
     """Talks with a model: each line is a question, or a command that begins with a slash (/help lists them).
 
@@ -62,28 +72,27 @@ def chat(
     from constrain.llama.model import Model
 
     is_terminal = sys.stdin is not None and sys.stdin.isatty()
-    screen, stop = Screen(is_markdown=markdown), Stop()
+    screen, stop = Screen(is_markdown=own.markdown), Stop()
     with contextlib.ExitStack() as open_:
         servers = open_.enter_context(Servers())
-        with shared.show_progress(screen.notes, f"Loading {model.name if model else 'the default model'}"):
-            for given in mcp or ():
+        with shared.show_progress(screen.notes, f"Loading {machine.name}"):
+            for given in own.mcp or ():
                 servers.add(given)
-            gpu_layers = shared.ALL_LAYERS if n_gpu_layers is None else n_gpu_layers
-            loaded = open_.enter_context(Model(model, n_ctx=n_ctx, n_threads=n_threads, n_gpu_layers=gpu_layers))
-        settings: ChatOptions = {**options, **policies, "seed": seed}  # type: ignore[typeddict-item]
+            loaded = open_.enter_context(Model(machine.model, **machine.sizes()))
+        settings: ChatOptions = {**options, **policies, "seed": own.seed}  # type: ignore[typeddict-item]
         talk = Talk(
             loaded,
             settings,
             schema=None,
-            system=system,
+            system=own.system,
             find_tools=servers.tools,
-            allow=_make_allow(screen, stop, is_terminal=is_terminal, allows_all=yes),
+            allow=_make_allow(screen, stop, is_terminal=is_terminal, allows_all=own.yes),
         )
         with shared.name_file(language.file):
             if (wanted := language.read()) is not None:
                 talk.set_schema(wanted)
         commands = SlashCommands(talk, servers, screen.note)
-        open_.enter_context(kept_history(screen.note, is_kept=history and is_terminal))
+        open_.enter_context(kept_history(screen.note, is_kept=own.history and is_terminal))
         failed = _talk(talk, commands, screen, stop, is_terminal=is_terminal)
     if failed:
         raise typer.Exit(shared.FAILED)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+PROMPT_CACHE_BYTES = 2 << 30
+"""Bytes that the files of all evaluated prompts may have together, if the caller gives no number: 2 GiB."""
+
 _SECRET_BYTES = 32
 
 

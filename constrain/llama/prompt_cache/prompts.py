@@ -22,7 +22,7 @@ import numpy as np
 from constrain.errors import ModelError
 from constrain.llama.contexts.stored_states import ALWAYS_EVALUATED, common_prefix
 from constrain.llama.prompt_cache.files import RejectedFileError, file_bytes, map_state, read_tokens
-from constrain.llama.prompt_cache.folder import PromptFolder
+from constrain.llama.prompt_cache.folder import PROMPT_CACHE_BYTES, PromptFolder
 from constrain.private_folders import touch
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Tokens = NDArray[np.intc]
-
-PROMPT_CACHE_BYTES = 2 << 30
-"""Bytes that the files of all evaluated prompts may have together, if the caller gives no number: 2 GiB."""
 
 MIN_KEPT_TOKENS = 256
 """Tokens of a shared beginning that must have been evaluated now, for it to be kept on disk: at least 256. Fewer are

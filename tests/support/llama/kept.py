@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from constrain.llama.prompt_cache.prompts import PROMPT_CACHE_BYTES, ContextPrompts, PromptCache
+from constrain.llama.prompt_cache.folder import PROMPT_CACHE_BYTES
+from constrain.llama.prompt_cache.prompts import ContextPrompts, PromptCache
 
 IDENTITY = b"a model, a context and a build".ljust(32)
 
