@@ -54,7 +54,7 @@ from constrain.certificates.export import grammar_to_json
 from constrain.certificates.signing import sign, verify_signature
 from constrain.engine.compiling import compile_any, describe_source
 from constrain.engine.constraint import Constraint
-from constrain.generation.proofs.sources import grammar_of_source, source_to_json
+from constrain.generation.observers.certificate.sources import grammar_of_source, source_to_json
 from constrain.llama.model import default_model_path
 
 if TYPE_CHECKING:

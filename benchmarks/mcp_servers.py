@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from mcp_installs import Listed
 
-    from constrain.generation.job import Plan
+    from constrain.generation.plan import Plan
 
 WALKS = 5
 """Calls written for each tool."""

@@ -30,7 +30,6 @@ from constrain.chat.reading.events import (
     RefusalDelta,
     StreamEvent,
     TextDelta,
-    TraceDelta,
 )
 from constrain.engine.captures import Captures
 from constrain.engine.compiling import compile
@@ -73,6 +72,7 @@ if TYPE_CHECKING:
     from constrain.gbnf.source import Gbnf
     from constrain.generation.asynchronous import acomplete, agenerate, astream
     from constrain.generation.batch import complete_batch, generate_batch
+    from constrain.generation.observers.trace.records import LikelyToken, TokenTrace, TraceDelta
     from constrain.generation.options import ChatOptions, Options
     from constrain.generation.planning import shown_prompt
     from constrain.generation.tool_loop import ToolRun, arun_tools, run_tools
@@ -83,7 +83,6 @@ if TYPE_CHECKING:
     from constrain.language.policies import CompileOptions
     from constrain.language.source import Source
     from constrain.lark.source import Lark
-    from constrain.llama.decoding.trace import LikelyToken, TokenTrace
     from constrain.llama.model import Model
     from constrain.partial.reader import FieldEvent, FieldReader
     from constrain.quotes.annotation import Quote
@@ -193,7 +192,7 @@ __all__ = [
 
 
 _MODULES = {
-    "Alternative": "constrain.confidence.alternatives",
+    "Alternative": "constrain.generation.observers.confidence.records",
     "Arguments": "constrain.chat.tools.arguments",
     "CharacterRange": "constrain.inspection.characters",
     "ChatOptions": "constrain.generation.options",
@@ -202,14 +201,14 @@ _MODULES = {
     "CustomCall": "constrain.chat.tools.calls",
     "CustomTool": "constrain.chat.tools.kinds",
     "ExpectedTerminal": "constrain.engine.terminals",
-    "FieldConfidence": "constrain.confidence.fields",
+    "FieldConfidence": "constrain.generation.observers.confidence.records",
     "FieldEvent": "constrain.partial.reader",
     "FieldReader": "constrain.partial.reader",
     "FunctionCall": "constrain.chat.tools.calls",
     "FunctionTool": "constrain.chat.tools.kinds",
     "Gbnf": "constrain.gbnf.source",
     "Lark": "constrain.lark.source",
-    "LikelyToken": "constrain.llama.decoding.trace",
+    "LikelyToken": "constrain.generation.observers.trace.records",
     "LogitsProcessor": "constrain.engine.logits",
     "Model": "constrain.llama.model",
     "Options": "constrain.generation.options",
@@ -222,7 +221,8 @@ _MODULES = {
     "StructuralTag": "constrain.structural.source",
     "TextExplanation": "constrain.inspection.explanation",
     "TokenStep": "constrain.inspection.explanation",
-    "TokenTrace": "constrain.llama.decoding.trace",
+    "TokenTrace": "constrain.generation.observers.trace.records",
+    "TraceDelta": "constrain.generation.observers.trace.records",
     "ToolCall": "constrain.chat.tools.calls",
     "ToolContext": "constrain.chat.tools.annotations",
     "ToolRun": "constrain.generation.tool_loop",

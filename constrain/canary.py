@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from constrain.errors import ModelError
-from constrain.generation.job import Run
-from constrain.generation.planning import plan_continuation
+from constrain.generation.planning import add_constraint, plan_continuation
+from constrain.generation.running import Run
 from constrain.lark.source import Lark
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ def run_canary(model: Model) -> str:
         options: Options = {"max_tokens": 1, "temperature": temperature, "cache_prompt": False}
         plan = plan_continuation(model, tokens, Lark(f"start: <[{rarest},{rare}]>"), options)
         assert plan.language is not None
-        runs.append(Run(plan.job(plan.language.compile(model.vocabulary, cache=False), 0.0), partition="canary"))
+        runs.append(
+            Run(add_constraint(plan, plan.language.compile(model.vocabulary, cache=False), 0.0), partition="canary")
+        )
     try:
         for run in runs:
             run.submit()

@@ -49,7 +49,6 @@ _ORDER = """
     llama.contexts.stored_states llama.prompt_cache llama.contexts llama.processor llama.costs llama.speculation
     llama.scheduling llama.ggml llama.layouts llama.loading llama.memory
     llama
-    confidence
     chat.prompt.template chat.families chat.tools chat.answers chat.prompt chat.reading chat
     generation
     canary

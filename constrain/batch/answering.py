@@ -70,14 +70,14 @@ def write_answers(model: Model, task: Task, stop: Future[None], n: int = 1) -> l
     up. Raises ``LineError`` if the task cannot be answered at all, and its ``ConstrainError``.
     """
     from constrain.generation.batch import decide_outcomes, outcome_of
-    from constrain.generation.job import Run
     from constrain.generation.planning import prepare
+    from constrain.generation.running import Run
 
     try:
-        job = prepare(model, task.prompt, task.schema, task.options)
+        plan = prepare(model, task.prompt, task.schema, task.options)
     except ValueError as error:
         raise LineError(str(error)) from error
-    samples = job.samples(task.voters or n) if task.voters is not None or n > 1 else [job]
+    samples = plan.samples(task.voters or n) if task.voters is not None or n > 1 else [plan]
     runs = [Run(each) for each in samples]
     unfinished = {run.request.done for run in runs}
     try:

@@ -12,13 +12,7 @@ from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import FunctionCall
 from constrain.engine.captures import captures_object
 from constrain.errors import OutputValidationError
-from constrain.generation.completion import (
-    agreement_object,
-    certificate_object,
-    fields_object,
-    limits_object,
-    quotes_object,
-)
+from constrain.generation.completion import facts_object
 from constrain.generation.logprobs import logprob_objects
 from constrain.types.answer_text import read_answer
 
@@ -84,12 +78,7 @@ def answer_object(completion: Completion) -> dict[str, object]:
     }
     if completion.shortened:
         answer["shortened"] = completion.shortened
-    answer |= limits_object(completion)
-    answer |= captures_object(completion.captures)
-    answer |= agreement_object(completion)
-    answer |= fields_object(completion)
-    answer |= quotes_object(completion)
-    answer |= certificate_object(completion)
+    answer |= facts_object(completion)
     if completion.text_logprobs is not None:
         answer["logprobs"] = logprob_objects(completion.text_logprobs)
     texts = {"reasoning": completion.reasoning, "draft": completion.draft}

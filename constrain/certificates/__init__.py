@@ -2,7 +2,7 @@
 
 ``export`` writes a compiled grammar as JSON, ``derivation`` finds the steps by which the grammar reads the answer,
 ``certificate`` puts both together, ``signing`` signs. ``constrain/verify.py`` checks certificates and shares no code
-with the engine. ``generation.proofs`` makes the certificates of finished answers.
+with the engine. ``generation.observers.certificate`` makes the certificates of finished answers.
 """
 
 from __future__ import annotations

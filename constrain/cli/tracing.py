@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from constrain.generation.completion import Completion
+    from constrain.generation.observers.trace.records import TokenTrace
     from constrain.generation.options import Options
     from constrain.language.source import Source
-    from constrain.llama.decoding.trace import TokenTrace
     from constrain.llama.model import Model
 
 _LIKELY, _UNLIKELY = 0.5, 0.1

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from constrain.generation.completion import Completion
-    from constrain.generation.proofs.replay import Difference
+    from constrain.generation.observers.certificate.replay import Difference
     from constrain.llama.model import Model
 
 JUDGED = "jsonschema agrees"
@@ -139,7 +139,7 @@ class _Checks:
         return [*found, "whether the model writes these tokens for the prompt (--model)"]
 
     def _recompile(self, certificate: dict[str, Any]) -> str:
-        from constrain.generation.proofs.replay import names_tokens, recompile
+        from constrain.generation.observers.certificate.replay import names_tokens, recompile
 
         vocabulary = None if self.path is None else self._model(certificate).vocabulary
         recompile(certificate, vocabulary)
@@ -147,7 +147,7 @@ class _Checks:
         return "the source gives this grammar" + (", but for ids of tokens, which need --model" if left_out else "")
 
     def _replay(self, certificate: dict[str, Any]) -> Difference | None:
-        from constrain.generation.proofs.replay import replay
+        from constrain.generation.observers.certificate.replay import replay
 
         model = self._model(certificate)
         with shared.show_progress(Console(stderr=True), "Writing the answer again"):

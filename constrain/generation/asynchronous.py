@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from constrain.errors import ConstrainError
 from constrain.generation.batch import decide_outcomes, outcome_of
 from constrain.generation.completion import Completion, Finished
-from constrain.generation.job import Job, Run
 from constrain.generation.options import read_voters, takes_options
 from constrain.generation.partial import PartialEvents
 from constrain.generation.planning import prepare
+from constrain.generation.running import Run
 from constrain.llama.lookup import as_model
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from constrain.chat.reading.events import StreamEvent
     from constrain.chat.reading.reply import Reply
     from constrain.generation.options import AnyTools, ChatOptions, VotedOptions
+    from constrain.generation.plan import Plan
     from constrain.language.grammar import Grammar
     from constrain.language.source import Source
     from constrain.llama.lookup import AnyModel
@@ -132,9 +133,9 @@ async def acomplete(
     return run.finish()[1]
 
 
-async def _vote(job: Job, voters: int) -> Completion:
+async def _vote(plan: Plan, voters: int) -> Completion:
     """Returns the answer that several answers to a prompt agree on. Raises the first error if all of them fail."""
-    samples = job.samples(voters)
+    samples = plan.samples(voters)
     runs = [Run(each) for each in samples]
     try:
         for run in runs:
@@ -159,8 +160,8 @@ async def astream(
     generated at the same time. ``partial`` has the meaning that it has for ``stream``.
     """
     read_voters(options)
-    job = await asyncio.to_thread(_prepare, model, prompt, schema, options)
-    fields = PartialEvents(job.plan) if partial else None
+    plan = await asyncio.to_thread(_prepare, model, prompt, schema, options)
+    fields = PartialEvents(plan) if partial else None
     loop = asyncio.get_running_loop()
     events: asyncio.Queue[StreamEvent | None] = asyncio.Queue()
 
@@ -172,7 +173,7 @@ async def astream(
             future.exception()  # Marks the exception as retrieved: a caller that has left never asks for it.
         events.put_nowait(None)
 
-    run = Run(job, show)
+    run = Run(plan, show)
     try:
         await asyncio.to_thread(run.submit)
         done = asyncio.wrap_future(run.request.done)
@@ -192,7 +193,7 @@ async def astream(
         run.request.done.cancel()  # reached when the caller closes the iterator
 
 
-def _prepare(model: AnyModel, prompt: Prompt, schema: Any, options: ChatOptions) -> Job:
-    job = prepare(as_model(model), prompt, schema, options)
-    _ = job.plan.model.scheduler  # Makes the context here, not in the thread of the event loop.
-    return job
+def _prepare(model: AnyModel, prompt: Prompt, schema: Any, options: ChatOptions) -> Plan:
+    plan = prepare(as_model(model), prompt, schema, options)
+    _ = plan.model.scheduler  # Makes the context here, not in the thread of the event loop.
+    return plan

@@ -6,9 +6,9 @@ from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, wait
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from constrain.errors import ConstrainError, OutputValidationError
-from constrain.generation.job import Job, Run
 from constrain.generation.options import options_beside, read_voters, takes_options
 from constrain.generation.planning import prepare
+from constrain.generation.running import Run
 from constrain.llama.lookup import as_model
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from constrain.chat.prompt.messages import Prompt
     from constrain.generation.completion import Completion
     from constrain.generation.options import ChatOptions, ValueOptions
+    from constrain.generation.plan import Plan
     from constrain.llama.lookup import AnyModel
 
 T = TypeVar("T")
@@ -132,31 +133,31 @@ def complete_batch(
     ``n`` of them. Raises the errors of ``complete``.
     """
     read_voters(options, n if vote else None, vote=vote)
-    jobs = _make_jobs(model, prompts, schema, schemas, n, options)
+    plans = _make_plans(model, prompts, schema, schemas, n, options)
     if not vote:
-        return _arrange(_complete(jobs, return_errors=return_errors), n, return_errors=return_errors)
-    samples = _arrange(_complete(jobs, return_errors=True), n, return_errors=True)
-    decided = [decide_outcomes(job, each) for job, each in zip(jobs[::n], samples, strict=True)]
+        return _arrange(_complete(plans, return_errors=return_errors), n, return_errors=return_errors)
+    samples = _arrange(_complete(plans, return_errors=True), n, return_errors=True)
+    decided = [decide_outcomes(plan, each) for plan, each in zip(plans[::n], samples, strict=True)]
     return _arrange(decided, None, return_errors=return_errors)
 
 
-def decide_outcomes(job: Job, samples: list[Completion | ConstrainError]) -> Completion | ConstrainError:
+def decide_outcomes(plan: Plan, samples: list[Completion | ConstrainError]) -> Completion | ConstrainError:
     """Returns what those answers agree on that have not failed; the first error if all of them have."""
     from constrain.generation.voting import decide
 
     answered = [each for each in samples if not isinstance(each, ConstrainError)]
-    return decide(job, answered) if answered else samples[0]
+    return decide(plan, answered) if answered else samples[0]
 
 
-def _make_jobs(
+def _make_plans(
     model: AnyModel,
     prompts: Iterable[Prompt],
     schema: Any,
     schemas: Iterable[Any] | None,
     n: int | None,
     options: ChatOptions,
-) -> list[Job]:
-    """Returns one job per answer; jobs for the same prompt are adjacent."""
+) -> list[Plan]:
+    """Returns one plan per answer; plans for the same prompt are adjacent."""
     if isinstance(prompts, str):
         raise TypeError("prompts is a single text; it must be a list of prompts")
     prompts = list(prompts)
@@ -167,16 +168,16 @@ def _make_jobs(
         raise ValueError(f"schemas must hold one for each of the {len(prompts)} prompts, and schema be left out")
     loaded = as_model(model)
     each = [schema] * len(prompts) if schemas is None else schemas
-    jobs = [
+    plans = [
         prepare(loaded, prompt, one, options if schemas is None else options_beside(options, one))
         for prompt, one in zip(prompts, each, strict=True)
     ]
-    return jobs if n is None else [sample for job in jobs for sample in job.samples(n)]
+    return plans if n is None else [sample for plan in plans for sample in plan.samples(n)]
 
 
-def _complete(jobs: list[Job], *, return_errors: bool) -> list[Completion | ConstrainError]:
+def _complete(plans: list[Plan], *, return_errors: bool) -> list[Completion | ConstrainError]:
     """Returns the answers, or errors in their places. Without ``return_errors``, unfinished answers are left out."""
-    runs = [Run(job) for job in jobs]
+    runs = [Run(plan) for plan in plans]
     try:
         for run in runs:
             _submit(run, return_errors=return_errors)

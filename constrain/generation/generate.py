@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from constrain.chat.prompt.messages import Prompt
     from constrain.chat.reading.events import StreamEvent
     from constrain.chat.reading.reply import Reply
-    from constrain.generation.job import Job, Writing
     from constrain.generation.options import AnyTools, ChatOptions, VotedOptions
     from constrain.generation.partial import PartialEvents
+    from constrain.generation.plan import Plan
+    from constrain.generation.running import Running
     from constrain.language.grammar import Grammar
     from constrain.language.source import Source
     from constrain.llama.decoding.decode import Decoding
@@ -180,12 +181,12 @@ def stream(
     from constrain.generation.planning import prepare
 
     read_voters(options)
-    job = prepare(as_model(model), prompt, schema, options)
+    plan = prepare(as_model(model), prompt, schema, options)
     if not partial:
-        return Stream(_run(job))
+        return Stream(_run(plan))
     from constrain.generation.partial import PartialEvents
 
-    return Stream(_fields(PartialEvents(job.plan), _run(job)))
+    return Stream(_fields(PartialEvents(plan), _run(plan)))
 
 
 class Stream(HoldsAnswer, Iterator[Any]):
@@ -215,29 +216,30 @@ def _fields(
             yield from fields.read(event)
 
 
-def _run(job: Job) -> Generator[StreamEvent | Finished]:
-    writing = job.begin()
-    decoding, queue_seconds = yield from decode(job, writing)
-    yield from writing.finish()
-    timings = Timings(job.compile_seconds, queue_seconds, decoding.prompt_seconds, decoding.generation_seconds)
-    yield Finished(writing.completion(decoding.cached_tokens, timings))
+def _run(plan: Plan) -> Generator[StreamEvent | Finished]:
+    from constrain.generation.running import Running
+
+    running = Running(plan)
+    decoding, queue_seconds = yield from decode(running)
+    yield from running.finish()
+    timings = Timings(plan.compile_seconds, queue_seconds, decoding.prompt_seconds, decoding.generation_seconds)
+    yield Finished(running.completion(decoding.cached_tokens, timings))
 
 
-def decode(job: Job, writing: Writing) -> Generator[StreamEvent, None, tuple[Decoding, float]]:
+def decode(running: Running) -> Generator[StreamEvent, None, tuple[Decoding, float]]:
     """Writes an answer in this thread, and yields its events; returns the decoding, and the seconds of waiting."""
     from constrain.llama.decoding.decode import Decoding
 
-    answer = writing.answer
+    plan, answer = running.plan, running.answer
     waiting = time.perf_counter()
-    with job.plan.model.turn() as context:
+    with plan.model.turn() as context:
         queue_seconds = time.perf_counter() - waiting
-        model = job.plan.model
         # Not where a matcher would have to read the whole answer again to leave out the guesses.
-        can_guess = job.constraint is None or not job.constraint.has_limited_rules
-        speculation = model.speculation(answer) if can_guess else None  # the first one measures the model
-        if job.plan.settings.timeout is not None:
-            answer.deadline = time.monotonic() + job.plan.settings.timeout
-        decoding = Decoding(context, answer, job.plan.shared, speculation)
+        can_guess = plan.constraint is None or not plan.constraint.has_limited_rules
+        speculation = plan.model.speculation(answer) if can_guess else None  # the first one measures the model
+        if plan.settings.timeout is not None:
+            answer.deadline = time.monotonic() + plan.settings.timeout
+        decoding = Decoding(context, answer, plan.shared, speculation)
         for _ in decoding.steps():
-            yield from writing.take()
+            yield from running.take()
     return decoding, queue_seconds

@@ -12,7 +12,7 @@ from constrain.partial.reader import Fields
 
 if TYPE_CHECKING:
     from constrain.chat.reading.events import StreamEvent
-    from constrain.generation.job import Plan
+    from constrain.generation.plan import Plan
     from constrain.partial.reader import FieldEvent
 
 

@@ -1,4 +1,4 @@
-"""From a prompt, a schema and options to a job: the prompt's tokens, and the language of the answer.
+"""From a prompt, a schema and options to a plan: the prompt's tokens, and the language of the answer.
 
 All requests take one path. A plain text is a conversation of one message without tools, and its answer is a text of the
 schema. If calls, refusals or reasoning are possible, the answer is a text of an ``AnswerLanguage`` and is read as a
@@ -30,7 +30,7 @@ from constrain.composition.parts import as_part
 from constrain.engine.compiling import warn_of_keywords
 from constrain.errors import DraftError, PrefixError, UnsupportedSchemaError
 from constrain.generation.exclusions import refuse_together
-from constrain.generation.job import SCHEMA, TOOLS, Language, Plan
+from constrain.generation.observers.observer import find_observers
 from constrain.generation.options import (
     compile_options,
     is_json_schema,
@@ -38,7 +38,8 @@ from constrain.generation.options import (
     split_options,
     takes_options,
 )
-from constrain.generation.quoting import tool_quotes, with_quotes
+from constrain.generation.plan import SCHEMA, TOOLS, Language, Plan
+from constrain.generation.quoting import with_quotes
 from constrain.generation.reasoning import read_reasoning, switch_reasoning
 from constrain.language.grammar import Grammar
 from constrain.language.policies import CHOICES, DEFAULTS, GENERATION, Policies, refuse_compile_options
@@ -53,6 +54,7 @@ from constrain.quotes.keyword import (
     read_sources,
     with_sources,
 )
+from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,7 +65,7 @@ if TYPE_CHECKING:
     from constrain.chat.reading.progress import Progress
     from constrain.chat.reading.text_tokens import TextTokens
     from constrain.chat.tools.kinds import Tool
-    from constrain.generation.job import Job
+    from constrain.engine.constraint import Constraint
     from constrain.generation.options import AnswerSettings, ChatOptions, Options
     from constrain.language.result import ResultType
     from constrain.llama.lookup import AnyModel
@@ -80,14 +82,64 @@ _THINK = "First think about it in plain text, in a few sentences. Do not give th
 """Text that asks for a draft."""
 
 
-def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
+_ANY_TEXT = Regex("(?s).*")
+"""The language of a draft."""
+
+
+def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Plan:
     """Checks the options, tokenizes the prompt and compiles the schema. Raises the errors of ``complete``."""
     plan = make_plan(model, prompt, schema, options)
     started = time.perf_counter()
     constraint = None if plan.language is None else plan.language.compile(model.vocabulary)
     if constraint is not None:
         warn_of_keywords(constraint)
-    return plan.job(constraint, time.perf_counter() - started)
+    return add_constraint(plan, constraint, time.perf_counter() - started)
+
+
+def add_constraint(plan: Plan, constraint: Constraint | None, compile_seconds: float) -> Plan:
+    """Returns a plan with its compiled language, ready for the model.
+
+    Raises ``ValueError`` for ``unbias`` with a grammar that has temperatures of its own, and for a prefix that no
+    answer begins with.
+    """
+    model, settings = plan.model, plan.settings
+    if len(plan.prefix) > model.n_ctx:
+        raise PrefixError(f"the prefix has {len(plan.prefix)} tokens, and the context holds {model.n_ctx}")
+    if settings.unbias and constraint is not None and plan.result.document is None:
+        tempered = [each.name for each in constraint.grammar.terminals if each.temperature is not None]
+        if tempered:
+            raise ValueError(
+                f"unbias samples from the model's own distribution, but the grammar gives {tempered[0]} a "
+                "temperature; leave it out"
+            )
+    if plan.sampling.dry_multiplier:  # the first sampler of a kind takes long, and a server begins answers at once
+        plan.chain(plan.sampling).close()
+    plan = replace(
+        plan,
+        constraint=constraint,
+        compile_seconds=compile_seconds,
+        prepared={name: each.prepare(plan) for name, each in find_observers(settings).items()},
+        drafts=Language(_ANY_TEXT).compile(model.vocabulary) if settings.draft else None,
+    )
+    if plan.prefix and constraint is not None:
+        _require_prefix(plan)
+    return plan
+
+
+def _require_prefix(plan: Plan) -> None:
+    """Raises ``PrefixError`` if no answer begins with the prefix, whatever the budget."""
+    matcher, prefix = plan.start(None), plan.prefix
+    known = matcher.accept_many(prefix)
+    if known < len(prefix):
+        why = matcher.explain(prefix[known])
+        raise PrefixError(f"no answer begins with the prefix; {why}, after {known} of its {len(prefix)} tokens")
+
+
+def _observed(plan: Plan) -> Plan:
+    """Returns a plan as its observers need it. Raises ``ValueError`` if there is nothing to observe."""
+    for each in find_observers(plan.settings).values():
+        plan = each.check(plan)
+    return plan
 
 
 @takes_options
@@ -136,9 +188,6 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
         thinking=options.get("thinking") is True,
         unbias=settings.unbias,
         reply=answer is not None,
-        certificate=settings.certificate,
-        language=schema is not None,
-        callable=answer is not None and answer.calls is not Calls.NONE,
     )
     if settings.draft:
         options.pop("thinking", None)
@@ -171,42 +220,46 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
         settings = replace(settings, max_tokens=settings.max_tokens + len(prefix))
     if answer is None:
         progress = _text_progress(result, settings, language)
-        return Plan(
-            model,
-            language,
-            prompted.tokens,
-            progress,
-            sampling,
-            settings,
-            result,
-            shown=shown,
-            request=prompted.request,
-            shared=_shared(settings, prompted.tokens, prompted.count_shared),
-            is_greedy=language is not None and not settings.draft and leaves_temperature_open(options),
-            prefix=prefix,
+        return _observed(
+            Plan(
+                model,
+                language,
+                prompted.tokens,
+                progress,
+                sampling,
+                settings,
+                result,
+                shown=shown,
+                request=prompted.request,
+                shared=_shared(settings, prompted.tokens, prompted.count_shared),
+                is_greedy=language is not None and not settings.draft and leaves_temperature_open(options),
+                prefix=prefix,
+            )
         )
     by_name = {tool.name: tool for tool in tools}
     is_free = schema is None and answer.calls is Calls.NONE
     is_greedy = not is_free and not settings.draft and answer.reasoning is Reasoning.NONE
     reply = partial(ReplyProgress, answer, by_name, result, settings.stops, prompted.tokens, wants_reply=bool(tools))
     call_or_content = make_call_or_content(answer, model.vocabulary)
-    return Plan(
-        model,
-        Language(answer),
-        prompted.tokens,
-        reply,
-        sampling,
-        settings,
-        result,
-        by_name,
-        call_or_content,
-        shown,
-        prompted.request,
-        tool_quotes(tools, sources),
-        shared=_shared(settings, prompted.tokens, prompted.count_shared),
-        is_greedy=is_greedy and leaves_temperature_open(options),
-        may_be_cut=may_be_text and not settings.certificate,
-        prefix=prefix,
+    return _observed(
+        Plan(
+            model,
+            Language(answer),
+            prompted.tokens,
+            reply,
+            sampling,
+            settings,
+            result,
+            by_name,
+            call_or_content,
+            shown,
+            prompted.request,
+            sources,
+            shared=_shared(settings, prompted.tokens, prompted.count_shared),
+            is_greedy=is_greedy and leaves_temperature_open(options),
+            may_be_cut=may_be_text,
+            prefix=prefix,
+        )
     )
 
 
@@ -253,22 +306,23 @@ def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Opt
     result = result_type(schema)
     schema = _as_text(schema)
     language = _text_language(schema, options)
-    refuse_together(certificate=settings.certificate, language=language is not None, callable=False)
     result = with_quotes(result, schema, read_sources(options.get("sources") or {}))
     progress = _text_progress(result, settings, language)
     is_greedy = language is not None and leaves_temperature_open(options)
     shared = _shared(settings, tokens, lambda: 0)
-    return Plan(
-        model,
-        language,
-        tokens,
-        progress,
-        sampling,
-        settings,
-        result,
-        shared=shared,
-        is_greedy=is_greedy,
-        prefix=_read_prefix(settings, model),
+    return _observed(
+        Plan(
+            model,
+            language,
+            tokens,
+            progress,
+            sampling,
+            settings,
+            result,
+            shared=shared,
+            is_greedy=is_greedy,
+            prefix=_read_prefix(settings, model),
+        )
     )
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import FunctionCall
 from constrain.errors import LimitError, OutputValidationError
+from constrain.generation.observers.quotes import find_quotes
+from constrain.generation.observers.reports import unknown_reports
 from constrain.voting.ballots import read_ballot, write_ballot
 from constrain.voting.election import agreement_with, elect, nearest
 
@@ -18,12 +20,12 @@ if TYPE_CHECKING:
     from constrain.chat.reading.progress import Outcome
     from constrain.chat.tools.calls import ToolCall
     from constrain.generation.completion import Completion
-    from constrain.generation.job import Job
+    from constrain.generation.plan import Plan
     from constrain.voting.ballots import Ballot
 
 
-def decide(job: Job, samples: Sequence[Completion]) -> Completion:
-    """Returns the answer that some samples (at least one) of a job agree on.
+def decide(plan: Plan, samples: Sequence[Completion]) -> Completion:
+    """Returns the answer that some samples (at least one) of a plan agree on.
 
     If most samples are refusals, one of these wins. Otherwise JSON values are merged field by field. Where the result
     is no text of the schema, where the type refuses it, and for all other answers, the winner is the sample that has
@@ -32,18 +34,18 @@ def decide(job: Job, samples: Sequence[Completion]) -> Completion:
     refusals = [sample for sample in samples if _refuses(sample)]
     answers = [sample for sample in samples if not _refuses(sample)]
     voters = refusals if len(refusals) > len(answers) else answers
-    ballots = [_ballot(job, sample) for sample in voters]
-    weights = _weights(voters) if job.plan.settings.unbias else None
+    ballots = [_ballot(plan, sample) for sample in voters]
+    weights = _weights(voters) if plan.settings.unbias else None
     elected = elect(ballots, weights)
     winner = voters[nearest(ballots, elected)]
-    is_merged = voters is answers and _is_structured(job)
+    is_merged = voters is answers and _is_structured(plan)
     for value in (elected, elect(ballots, weights, keeps_length=True)) if is_merged else ():
-        if (found := _merged(job, value, voters[nearest(ballots, value)])) is not None:
+        if (found := _merged(plan, value, voters[nearest(ballots, value)])) is not None:
             winner = found
             break
     tokens = sum(sample.usage.completion_tokens for sample in samples)
     drafts = sum(sample.usage.draft_tokens for sample in samples)
-    agreement = agreement_with(_ballot(job, winner), [_ballot(job, sample) for sample in samples], weights)
+    agreement = agreement_with(_ballot(plan, winner), [_ballot(plan, sample) for sample in samples], weights)
     usage = replace(samples[0].usage, completion_tokens=tokens, draft_tokens=drafts)
     return replace(winner, usage=usage, agreement=agreement, votes=tuple(samples))
 
@@ -60,9 +62,9 @@ def _weights(samples: Sequence[Completion]) -> list[float]:
     return [math.exp(each - greatest) for each in masses]
 
 
-def _is_structured(job: Job) -> bool:
+def _is_structured(plan: Plan) -> bool:
     """Returns whether answers are JSON texts, and nothing else."""
-    return job.plan.result.document is not None and not job.plan.tools
+    return plan.result.document is not None and not plan.tools
 
 
 def _refuses(sample: Completion) -> bool:
@@ -70,18 +72,18 @@ def _refuses(sample: Completion) -> bool:
     return isinstance(value, Refusal) or (isinstance(value, Reply) and value.refusal is not None)
 
 
-def _ballot(job: Job, sample: Completion) -> Ballot:
+def _ballot(plan: Plan, sample: Completion) -> Ballot:
     """Returns the part of a sample that votes: its JSON value, its calls and content, its refusal, or its text."""
     value: Any = sample.value
     if isinstance(value, Refusal):
         return {"refusal": value.text}
     if isinstance(value, Reply):
         content: Ballot = value.text or None
-        if value.text and job.plan.result.document is not None:
+        if value.text and plan.result.document is not None:
             content = read_ballot(value.text)
         refusal: dict[str, Ballot] = {} if value.refusal is None else {"refusal": value.refusal}
         return {"content": content, "calls": [_call(call) for call in value.calls], **refusal}
-    return read_ballot(sample.text) if _is_structured(job) else sample.text
+    return read_ballot(sample.text) if _is_structured(plan) else sample.text
 
 
 def _call(call: ToolCall) -> Ballot:
@@ -90,46 +92,36 @@ def _call(call: ToolCall) -> Ballot:
     return {"name": call.name, "input": call.text}
 
 
-def _merged(job: Job, value: Ballot, sample: Completion) -> Completion | None:
+def _merged(plan: Plan, value: Ballot, sample: Completion) -> Completion | None:
     """Returns the answer with a merged value: the nearest sample, with another text if its value differs.
 
     None if the schema has no such value, if the type refuses it, or if finding this out meets a limit.
     """
-    if _ballot(job, sample) == value:
+    if _ballot(plan, sample) == value:
         return sample
-    assert job.constraint is not None
-    data = b"".join(map(job.constraint.vocabulary.marked_bytes, sample.tokens))
+    assert plan.constraint is not None
+    data = b"".join(map(plan.constraint.vocabulary.marked_bytes, sample.tokens))
     begin = data.rfind(sample.text.encode())
     before, after = data[:begin], data[begin + len(sample.text.encode()) :]
-    prefix = b"".join(map(job.constraint.vocabulary.marked_bytes, job.plan.prefix))
+    prefix = b"".join(map(plan.constraint.vocabulary.marked_bytes, plan.prefix))
     for compact in (False, True):
         text = write_ballot(value, compact=compact)
         whole = before + text.encode() + after
         try:
-            if not whole.startswith(prefix) or not job.constraint.accepts(whole):
+            if not whole.startswith(prefix) or not plan.constraint.accepts(whole):
                 continue
-            outcome = _read(job, whole)
+            outcome = _read(plan, whole)
         except (LimitError, OutputValidationError):
             return None
         if outcome.text == text:
-            unknown: dict[str, Any] = {
-                "tokens": (),
-                "draft": "",
-                "logprobs": None,
-                "text_logprobs": None,
-                "trace": None,
-                "certificate": None,
-                "fields": None,
-                "log_mass": None,
-            }
-            unknown["quotes"] = job.plan.find_quotes(text, outcome.value)
-            return replace(sample, value=outcome.value, text=text, **unknown)
+            reports = {**unknown_reports(), "quotes": find_quotes(plan, text, outcome.value)}
+            return replace(sample, value=outcome.value, text=text, tokens=(), draft="", **reports)
     return None
 
 
-def _read(job: Job, data: bytes) -> Outcome:
+def _read(plan: Plan, data: bytes) -> Outcome:
     """Reads the bytes of a whole answer. Raises ``OutputValidationError``."""
-    progress = job.plan.progress(job.number, None)
+    progress = plan.progress(plan.number, None)
     progress.feed(data)
     progress.finish()
     return progress.outcome()

@@ -281,7 +281,7 @@ class Model:
 
     def speculation(self, answer: Answer) -> Speculation | None:
         """Guesses for an answer; ``None`` if there are to be none. Only for a caller that holds the context."""
-        if not self._speculates or answer.logprobs is not None or answer.questions is not None:
+        if not self._speculates or answer.needs_logits or answer.questions is not None:
             return None
         if self._every is None:
             most = llama_cpp.llama_n_batch(self.context.pointer)

@@ -19,7 +19,7 @@ import numpy as np
 from llama_cpp._internals import LlamaContext
 
 from constrain.errors import ModelError
-from constrain.llama.decoding.chosen import log_sum
+from constrain.llama.decoding.distribution import log_sum
 from constrain.llama.threads.openmp import release_workers
 from constrain.llama.threads.threads import Threads
 

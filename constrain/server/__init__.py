@@ -21,6 +21,7 @@ A request passes through these stages, each with its own record:
 2. ``ChatRequest``, ``CompletionRequest``, ``ResponsesRequest``, ``MessagesRequest``, ``EmbeddingRequest``,
    ``OllamaRequest`` or ``ContinuationRequest``: checked fields;
 3. ``requests.question.Question``: the question to the model, the same for all endpoints that write text;
-4. ``generation.job.Plan``, without its constraint; ``sandbox.compiling`` finds or compiles the constraint;
-5. ``generation.job.Job`` and ``Run``: ready, and on the model's scheduler (``serving.generation.Answers``).
+4. ``generation.plan.Plan``, without its constraint; ``sandbox.compiling`` finds or compiles the constraint;
+5. the ``Plan`` with it, and ``generation.running.Run``: ready, and on the model's scheduler
+   (``serving.generation.Answers``).
 """

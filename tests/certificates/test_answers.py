@@ -14,8 +14,8 @@ import constrain
 from constrain.certificates import derivation
 from constrain.certificates.certificate import canonical, digest
 from constrain.generation.completion import Finished
-from constrain.generation.proofs.replay import recompile, replay
-from constrain.generation.proofs.sources import grammar_of_source
+from constrain.generation.observers.certificate.replay import recompile, replay
+from constrain.generation.observers.certificate.sources import grammar_of_source
 from constrain.llama.hashes import file_sha256
 
 ASKED = "Ada is 36 years old. Who is it?"

@@ -11,7 +11,7 @@ import pytest
 
 import constrain
 from constrain.engine.constraint import Constraint
-from constrain.generation.proofs.replay import recompile, replay
+from constrain.generation.observers.certificate.replay import recompile, replay
 from constrain.server.app import Application
 from constrain.server.sandbox.worker import Limits
 from constrain.server.settings import Settings

@@ -12,10 +12,11 @@ import pytest
 from pydantic import BaseModel
 
 import constrain
-from constrain.confidence.alternatives import ALL_QUESTIONS
-from constrain.confidence.fields import FieldConfidence
 from constrain.generation.completion import Completion
+from constrain.generation.observers.confidence.alternatives import ALL_QUESTIONS
+from constrain.generation.observers.confidence.records import FieldConfidence
 from constrain.generation.planning import prepare
+from constrain.generation.running import Running
 from constrain.llama.binding import Candidates
 from constrain.llama.contexts.context import Context
 from constrain.llama.decoding.answer import Answer
@@ -54,15 +55,15 @@ def every_answer(model: constrain.Model, prompt: str, schema: Any) -> list[Compl
     found = []
     wanted: list[int] | None = []
     while wanted is not None:
-        writing = prepare(model, prompt, schema, {"confidence": True, "show_schema": False}).begin()
+        running = Running(prepare(model, prompt, schema, {"confidence": True, "show_schema": False}))
         script = Script(wanted)
-        writing.answer.chain.close()
-        writing.answer.chain = script  # type: ignore[assignment]
+        running.answer.chain.close()
+        running.answer.chain = script  # type: ignore[assignment]
         with model.turn() as context:
-            for _ in Decoding(context, writing.answer).steps():
+            for _ in Decoding(context, running.answer).steps():
                 pass
-        writing.progress.finish()
-        found.append(writing.completion(0, constrain.Timings(0, 0, 0, 0)))
+        running.progress.finish()
+        found.append(running.completion(0, constrain.Timings(0, 0, 0, 0)))
         wanted = following(script)
     return found
 
@@ -289,21 +290,21 @@ def test_nothing_is_asked_after_the_deadline(
     model: constrain.Model, asked: Asked, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     options: dict[str, Any] = {"confidence": True, "max_tokens": 240, "temperature": 2, "seed": 1}
-    writing = prepare(model, WINDY, WINDS, options).begin()
+    running = Running(prepare(model, WINDY, WINDS, options))
     replace = Context.replace
 
     def late(self: Context, groups: Any) -> bool:
-        writing.answer.deadline = time.monotonic() - 1
+        running.answer.deadline = time.monotonic() - 1
         return replace(self, groups)
 
     monkeypatch.setattr(Context, "replace", late)
     with model.turn() as context:
-        for _ in Decoding(context, writing.answer).steps():
-            if writing.answer.is_done and count == 0:
-                writing.answer.deadline = time.monotonic() - 1
+        for _ in Decoding(context, running.answer).steps():
+            if running.answer.is_done and count == 0:
+                running.answer.deadline = time.monotonic() - 1
     assert len(asked) == count
-    writing.finish()
-    assert told_apart(writing.completion(0, constrain.Timings(0, 0, 0, 0)))
+    running.finish()
+    assert told_apart(running.completion(0, constrain.Timings(0, 0, 0, 0)))
 
 
 @pytest.mark.slow

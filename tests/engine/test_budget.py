@@ -11,7 +11,7 @@ import pytest
 import constrain
 from constrain.chat.answers.choices import FunctionCalls, Reasoning
 from constrain.chat.answers.language import AnswerLanguage
-from constrain.generation.job import Language
+from constrain.generation.plan import Language
 from constrain.language import tree
 from constrain.language.grammar import Grammar, GrammarBuilder, Kind
 from constrain.regex.source import Regex

@@ -264,7 +264,7 @@ def test_parallel_out_of_range(parallel: int) -> None:
 
 PROGRAM = """
 import constrain
-from constrain.generation.job import Run
+from constrain.generation.running import Run
 from constrain.generation.planning import prepare
 model = constrain.Model({path!r}, n_ctx=256, n_threads=1, parallel=2)
 run = Run(prepare(model, "Tell me a story.", None, {{"max_tokens": 200}}))

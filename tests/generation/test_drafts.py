@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field
 import constrain
 from constrain import Finished, ReasoningDelta, TextDelta
 from constrain.errors import DraftError
-from constrain.generation.job import Run
 from constrain.generation.planning import DRAFT_PLACE, prepare
+from constrain.generation.running import Run, Running
 from constrain.llama.decoding.decode import Decoding
 from tests.support import each_row, for_each
 
@@ -216,13 +216,13 @@ def test_tokens_taken_back_behind_a_draft_leave_no_trace(model: constrain.Model)
     schema = {"type": "array", "items": {"type": "boolean"}, "minItems": 3, "maxItems": 5}
     options: Any = {"max_tokens": 60, "temperature": 0, "draft": 12}
     wanted = constrain.complete(model, QUESTION, schema=schema, **options)
-    job = prepare(model, QUESTION, schema, options)
-    job = replace(job, plan=replace(job.plan, call_or_content=TurnsBack))
-    together = Run(job)
+    plan = prepare(model, QUESTION, schema, options)
+    plan = replace(plan, call_or_content=TurnsBack)
+    together = Run(plan)
     together.submit()
     together.request.done.result(60)
     completion = together.finish()[1]
     assert (completion.draft, completion.tokens) == (wanted.draft, wanted.tokens)
-    alone = job.begin().answer
+    alone = Running(plan).answer
     list(Decoding(model.context, alone).steps())
     assert tuple(alone.tokens) == wanted.tokens

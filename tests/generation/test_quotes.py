@@ -13,6 +13,7 @@ import pytest
 import constrain
 from constrain import Finished, Quote, UnsupportedSchemaError
 from constrain.generation.planning import make_plan, prepare
+from constrain.generation.running import Running
 from tests.support import LONG, for_each
 
 PAGES = sorted((Path(__file__).parents[2] / "docs").rglob("*.md"))
@@ -103,13 +104,13 @@ def test_arguments_of_tools_are_quotes_and_have_places(model: constrain.Model, f
 
 def scripted(model: constrain.Model, answer: str, prompt: str, schema: Any, **options: Any) -> constrain.Completion:
     """The completion of a model that answers with a given text."""
-    job = prepare(model, prompt, schema, options)
-    assert job.constraint is not None
-    assert job.constraint.accepts(answer)
-    writing = job.begin()
-    writing.progress.feed(answer.encode())
-    writing.finish()
-    return writing.completion(0, constrain.Timings(0, 0, 0, 0))
+    plan = prepare(model, prompt, schema, options)
+    assert plan.constraint is not None
+    assert plan.constraint.accepts(answer)
+    running = Running(plan)
+    running.progress.feed(answer.encode())
+    running.finish()
+    return running.completion(0, constrain.Timings(0, 0, 0, 0))
 
 
 HERMES = """<tool_call>
@@ -183,5 +184,5 @@ def test_quotes_are_found_in_schemas_of_every_kind(model: constrain.Model, schem
     answer = '{"it": "Ada"}' if path else '"Ada"'
     (place,) = scripted(model, answer, "Say Ada.", schema).quotes
     assert (place.path, place.start) == (path, 4)
-    assert make_plan(model, "Say Ada.", {"const": "x-quote"}, {}).find_quotes('"x-quote"', "x-quote") == ()
+    assert scripted(model, '"x-quote"', "Say Ada.", {"const": "x-quote"}).quotes == ()
     assert make_plan(model, "Say Ada.", str, {}).result.quotes is None

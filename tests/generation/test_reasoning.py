@@ -9,7 +9,7 @@ import pytest
 
 import constrain
 from constrain.chat.families.forms import detect_thinking
-from constrain.generation.job import Job
+from constrain.generation.plan import Plan
 from constrain.generation.planning import plan_continuation, prepare
 from constrain.generation.reasoning import idle_switches, switch_reasoning
 from tests.support import for_each
@@ -84,8 +84,8 @@ TOOL: Any = {"type": "function", "function": {"name": "now", "parameters": {"typ
 SCHEMA: Any = {"type": "string", "maxLength": 12}
 
 
-def temperature(job: Job) -> float:
-    return job.used_sampling.temperature
+def temperature(plan: Plan) -> float:
+    return plan.used_sampling.temperature
 
 
 @for_each(

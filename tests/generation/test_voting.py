@@ -19,8 +19,8 @@ from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.reading.progress import TextProgress
 from constrain.chat.reading.reply import Refusal, Reply, ReplyProgress
 from constrain.generation.completion import Completion, Timings, Usage
-from constrain.generation.job import Job, Language, Plan
 from constrain.generation.options import AnswerSettings
+from constrain.generation.plan import Language, Plan
 from constrain.generation.voting import decide
 from constrain.language.result import result_type
 from constrain.llama.decoding.sampler import Sampling
@@ -127,7 +127,7 @@ ODD = 'a\u2028"\\/\x00'
 VOCABULARY = byte_vocabulary()
 
 
-def job_for(schema: Any, answer: AnswerLanguage | None = None) -> Job:
+def plan_for(schema: Any, answer: AnswerLanguage | None = None) -> Plan:
     result = result_type(schema)
     if answer is None:
         language = Language(schema)
@@ -135,15 +135,15 @@ def job_for(schema: Any, answer: AnswerLanguage | None = None) -> Job:
     else:
         language = Language(answer)
         progress = partial(ReplyProgress, answer, {}, result, (), (), wants_reply=False)
-    plan = Plan(cast("Any", None), language, [], progress, Sampling(), AnswerSettings(), result)
-    return Job(plan, language.compile(VOCABULARY), 0)
+    asked = (language, [], progress, Sampling(), AnswerSettings(), result)
+    return Plan(cast("Any", None), *asked, constraint=language.compile(VOCABULARY))
 
 
-def sample(job: Job, written: str) -> Completion:
-    """A finished answer, read as the job reads it."""
-    assert job.constraint is not None
-    assert job.constraint.accepts(written), written
-    progress = job.plan.progress(0, None)
+def sample(plan: Plan, written: str) -> Completion:
+    """A finished answer, read as the plan reads it."""
+    assert plan.constraint is not None
+    assert plan.constraint.accepts(written), written
+    progress = plan.progress(0, None)
     progress.feed(written.encode())
     progress.finish()
     outcome = progress.outcome()
@@ -154,8 +154,8 @@ def sample(job: Job, written: str) -> Completion:
 
 
 def voted(schema: Any, *values: Any) -> Completion:
-    job = job_for(schema)
-    return decide(job, [sample(job, value if isinstance(value, str) else json.dumps(value)) for value in values])
+    plan = plan_for(schema)
+    return decide(plan, [sample(plan, value if isinstance(value, str) else json.dumps(value)) for value in values])
 
 
 def record(*required: str, **properties: Any) -> dict[str, Any]:
@@ -217,36 +217,36 @@ def test_winners(schema: Any, values: list[Any], winner: Any) -> None:
 @pytest.mark.parametrize("form", [TAGS, CHANNELS], ids=lambda form: form.name)
 def test_values_are_merged_behind_reasoning(form: Any) -> None:
     answer = AnswerLanguage(form, content=Value(json.dumps(NUMBERS)), reasoning=Reasoning.OPTIONAL)
-    job = job_for(NUMBERS, answer)
+    plan = plan_for(NUMBERS, answer)
     begin, end = ("", "") if form.content is None else (form.content.begin, form.content.end)
     values = ({"a": 1, "c": 3}, {"b": 2, "c": 3}, {"a": 1, "b": 2})
     thought = f'{form.thinking.begin}{{"a": 1, "c": 3}}? {{"b": 2, "c": 3}}?{form.thinking.end}'
-    samples = [sample(job, f"{thought}{begin}{json.dumps(value)}{end}") for value in values]
-    found = decide(job, samples)
+    samples = [sample(plan, f"{thought}{begin}{json.dumps(value)}{end}") for value in values]
+    found = decide(plan, samples)
     assert (found.value, found.reasoning) == ({"a": 1, "b": 2, "c": 3}, samples[0].reasoning)
     assert found.text == '{"a": 1, "b": 2, "c": 3}'
 
 
 def test_refusals_vote_apart() -> None:
     answer = AnswerLanguage(TAGS, content=Value(json.dumps(NUMBERS)), refusal=True)
-    job = job_for(NUMBERS, answer)
+    plan = plan_for(NUMBERS, answer)
     values = ['{"a": 1}', f"{REFUSAL}no.", '{"a": 1, "b": 2}', '{"b": 2, "c": 3}', f"{REFUSAL}never."]
     refusals = [each for each in values if not each.startswith("{")]
-    read = [sample(job, each) for each in values]
+    read = [sample(plan, each) for each in values]
     assert [isinstance(each.value, Refusal) for each in read] == [not each.startswith("{") for each in values]
-    assert decide(job, read).value == {"a": 1, "b": 2}
-    assert decide(job, read[:2]).value == {"a": 1}
-    refused = decide(job, [read[0], *(sample(job, each) for each in refusals)])
+    assert decide(plan, read).value == {"a": 1, "b": 2}
+    assert decide(plan, read[:2]).value == {"a": 1}
+    refused = decide(plan, [read[0], *(sample(plan, each) for each in refusals)])
     assert isinstance(refused.value, Refusal)
     assert refused.agreement == {(): 1 / 3, ("refusal",): 1 / 3}
 
 
 def test_refusals_beside_tools_vote_apart() -> None:
-    job = job_for(NUMBERS)
-    tools = replace(job.plan, tools={"f": cast("Any", None)})
+    plan = plan_for(NUMBERS)
+    tools = replace(plan, tools={"f": cast("Any", None)})
     replies = [Reply(refusal="no"), Reply(refusal="no"), Reply(content={"a": 1}, text='{"a": 1}')]
     samples = [Completion(each, each.text, (), Usage(1, 0, 1), Timings(0, 0, 0, 0), "stop", None) for each in replies]
-    found = decide(Job(tools, job.constraint, 0), samples)
+    found = decide(tools, samples)
     assert found.value.refusal == "no"
     assert found.agreement == {
         (): 2 / 3, ("content",): 2 / 3, ("calls",): 1, ("refusal",): 2 / 3,

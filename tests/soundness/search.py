@@ -15,7 +15,7 @@ import jsonschema_rs
 
 import constrain
 from constrain.engine.constraint import Constraint
-from constrain.generation.job import Language
+from constrain.generation.plan import Language
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.soundness.models import Models
 from tests.soundness.schemas import random_schema

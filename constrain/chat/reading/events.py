@@ -9,7 +9,6 @@ from constrain.notebooks import one_line
 
 if TYPE_CHECKING:
     from constrain.llama.decoding.token_logprob import TokenLogprob
-    from constrain.llama.decoding.trace import TokenTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +94,11 @@ class CallEnded:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class TraceDelta:
-    """An event of a stream: the trace of the next tokens of the answer, with the option ``trace``.
+class ReportDelta:
+    """An event of a stream that an observer of the answer makes: ``TraceDelta``."""
 
-    Attributes:
-        tokens: the tokens, in order; those of a draft have no trace.
-    """
-
-    tokens: tuple[TokenTrace, ...]
-
-    __repr__ = one_line
+    __slots__ = ()
 
 
-StreamEvent = TraceDelta | TextDelta | ReasoningDelta | RefusalDelta | CallStarted | ArgumentsDelta | CallEnded
+StreamEvent = ReportDelta | TextDelta | ReasoningDelta | RefusalDelta | CallStarted | ArgumentsDelta | CallEnded
 """The events of a stream before the last one, ``Finished``."""

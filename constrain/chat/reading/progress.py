@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from constrain.chat.reading.events import TextDelta
-from constrain.confidence.fields import Located
+from constrain.chat.reading.places import Located
 from constrain.language.special import without_special
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from constrain.chat.reading.events import (
     RefusalDelta,
     TextDelta,
 )
+from constrain.chat.reading.places import Located
 from constrain.chat.reading.progress import Outcome, Part
 from constrain.chat.reading.text import TextStream
 from constrain.chat.tools.calls import CustomCall, FunctionCall
 from constrain.chat.tools.kinds import CustomTool, FunctionTool
-from constrain.confidence.fields import Located
 from constrain.language.source import Source
 from constrain.notebooks import one_line
 

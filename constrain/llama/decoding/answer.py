@@ -32,7 +32,7 @@ import re
 import time
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from constrain.engine.forced import certain_tokens
 from constrain.errors import BudgetError, LimitError, ModelError
 from constrain.kernel import StopTime
 from constrain.language.grammar import WORD_TOKENS, Kind
-from constrain.llama.decoding.chosen import log_sum
+from constrain.llama.decoding.distribution import Distribution
 from constrain.llama.decoding.words import find_word_end
 
 if TYPE_CHECKING:
@@ -50,16 +50,13 @@ if TYPE_CHECKING:
 
     from constrain.llama.binding import Candidates
     from constrain.llama.decoding.answer_matcher import AnswerMatcher
-    from constrain.llama.decoding.chosen import Choices
     from constrain.llama.decoding.draft import Draft
-    from constrain.llama.decoding.logprobs import Logprobs
     from constrain.llama.decoding.sampler import Chain
-    from constrain.llama.decoding.trace import Origin, Trace
 
     T = TypeVar("T")
-    Questions = Generator[tuple[int, tuple[tuple[int, ...], ...]], NDArray[np.float32], T]
-    """Yields the number of a chosen token of the answer, and tokens to stand in its place and behind, in the groups in
-    which they would be taken; takes the logits after them, float32 of shape (n_vocab,)."""
+    Questions = Generator[list[list[int]], NDArray[np.float32], T]
+    """Yields tokens, from the first one of the prompt on, in groups to be evaluated separately; takes the logits after
+    the last one, float32 of shape (n_vocab,)."""
 
 EndedBy = Literal["model", "grammar", "stop", "limit", "context", "timeout"]
 """The cause of an answer's end: the model, which ended it; the grammar, in which nothing can follow; a stop text (or
@@ -116,6 +113,36 @@ class LogitAdjuster(Protocol):
         """Called with each chosen token; returns whether the answer may still remove it."""
 
 
+class TokenObserver:
+    """Watches the tokens of one answer, and never changes them. The methods of this base class do nothing.
+
+    Attributes:
+        needs_logits: whether the answer calls ``on_token``. The model then computes the logits before forced tokens,
+            too, and guesses no tokens.
+    """
+
+    needs_logits: ClassVar[bool] = False
+
+    def on_mask(self, allowed: NDArray[Any], distribution: Distribution) -> None:
+        """Called before each choice with the allowed tokens and their logits, an array of ``CANDIDATE``.
+
+        Near a limit, one choice may take several masks; the last one counts.
+        """
+
+    def on_choice(self, number: int, token: int, distribution: Distribution) -> None:
+        """Called after each choice among several tokens; ``number`` is that of the token in the answer.
+
+        Where forced text follows, the tokens that stand there in the end may be others with the same beginning. The
+        end of the generation is a choice, too.
+        """
+
+    def on_token(self, answer: Answer, number: int, distribution: Distribution) -> None:
+        """Called for each token of the answer, in order, with the distribution before it; ``number`` is the token's."""
+
+    def on_cut(self, length: int) -> None:
+        """Called when the answer removes all tokens behind the first ``length``, of which some may have been seen."""
+
+
 def _never(_: int) -> bool:
     return False
 
@@ -132,8 +159,8 @@ class Answer:
     logits after the last token (or ``take``, for an answer without matcher), and evaluate the tokens it returns.
     Tokens returned when ``is_done`` becomes true need no evaluation.
 
-    With ``logprobs``, also call ``score`` with the logits before each ``unscored`` token of the answer, in order, even
-    if the answer is done. ``choose`` scores the first of the tokens it returns, if its logits are those before it.
+    With ``needs_logits``, also call ``score`` with the logits before each ``unscored`` token of the answer, in order,
+    even if the answer is done. ``choose`` scores the first of the tokens it returns, if its logits are those before it.
 
     Args:
         prompt: the tokens of the prompt; only their number matters here.
@@ -150,9 +177,7 @@ class Answer:
             is brought to its end.
         wants_stop: called with each token; ``True`` ends the answer.
         call_or_content: adjusts the logits of early choices; ``None`` leaves them to the chain.
-        logprobs: records the log-probabilities of the tokens; ``None`` to record none.
-        choices: records the choices; ``None`` to record none. Only with ``logprobs``.
-        trace: records the trace; ``None`` to record none. Only with ``choices``.
+        observers: objects that watch masks, choices and tokens.
         prefix: tokens that the answer begins with, all of which the matcher allows; not with a draft.
         draft: the text before the answer; ``None`` for none. Only for answers with a matcher.
         questions: asks about the finished answer, for ``ask``; ``None`` to ask nothing.
@@ -166,7 +191,10 @@ class Answer:
         n_doubtful: number of last tokens that the answer may still remove.
         n_taken_back: number of tokens that the last choice removed before it took new ones; the caller forgets them
             and evaluates the tokens before them again for their logits.
+        needs_logits: whether an observer wants the logits before every token.
         is_done: whether the answer is complete.
+        closing: number of the first token that completes the answer after a stop text or a time limit; ``None`` if the
+            model ended it.
         ended_by: the cause of the answer's end, once it is done.
         ended_early: places at which a string or another value was ended for want of tokens: number of the token, and
             offset in it.
@@ -188,9 +216,7 @@ class Answer:
     max_choice_seconds: float = math.inf
     wants_stop: Callable[[int], bool] = _never
     call_or_content: LogitAdjuster | None = None
-    logprobs: Logprobs | None = None
-    choices: Choices | None = None
-    trace: Trace | None = None
+    observers: Sequence[TokenObserver] = ()
     prefix: Sequence[int] = ()
     draft: Draft | None = None
     may_be_cut: bool = False
@@ -201,7 +227,9 @@ class Answer:
     tokens: list[int] = field(default_factory=list, init=False)
     n_doubtful: int = field(default=0, init=False)
     n_taken_back: int = field(default=0, init=False)
+    needs_logits: bool = field(init=False)
     is_done: bool = field(default=False, init=False)
+    closing: int | None = field(default=None, init=False)
     ended_by: EndedBy = field(default="model", init=False)
     ended_early: list[tuple[int, int]] = field(default_factory=list, init=False)
     n_shortened: int = field(default=0, init=False)
@@ -211,13 +239,17 @@ class Answer:
     _choice_seconds: float = field(default=0.0, init=False)
     _n_easy: int = field(default=0, init=False)
     _limit: int = field(default=0, init=False)
-    _closing: int | None = field(default=None, init=False)  # number of the first token that completes the answer
     _is_cut: bool = field(default=False, init=False)  # whether the budget refused what the model would have written
     _holds: bool = field(default=False, init=False)  # whether the tokens in doubt are those of a word
     _ending: tuple[bytes, bytes] | None = field(default=None, init=False)  # end of a word, and of its string
     _n_ctx: int = field(default=0, init=False)
     _asking: Questions[None] | None = field(default=None, init=False)
     _stop: StopTime = field(default_factory=StopTime, init=False)  # the deadline, for masks
+    _distribution: Distribution = field(init=False)  # before the token that is chosen; only with observers
+    _n_scored: int = field(default=0, init=False)  # tokens that the observers have seen
+
+    def __post_init__(self) -> None:
+        self.needs_logits = any(each.needs_logits for each in self.observers)
 
     def begin(self, n_ctx: int) -> tuple[int, ...]:
         """Checks that an answer fits into ``n_ctx`` tokens; returns tokens of it to evaluate with the prompt.
@@ -297,10 +329,11 @@ class Answer:
         assert self.matcher is not None
         if self.draft is not None and not self.draft.is_done:
             return self._write_draft(self.draft, self.matcher, logits, candidates)
-        total = 0.0 if self.logprobs is None else log_sum(logits)
+        if self.observers:
+            self._distribution = Distribution(logits)
         is_quick, begun = self.matcher.is_quick, time.thread_time()
         try:
-            tokens = self._choose(self.matcher, logits, candidates, total)
+            tokens = self._choose(self.matcher, logits, candidates)
         except TimeoutError:  # in a mask
             if not self._late():
                 raise
@@ -313,12 +346,10 @@ class Answer:
             elif not is_quick:
                 self._n_easy += 1
         if self.unscored and not self.n_taken_back:
-            self.score(logits, total)
+            self._show(self._distribution)
         return tokens
 
-    def _choose(
-        self, matcher: AnswerMatcher, logits: NDArray[np.float32], candidates: Candidates, total: float
-    ) -> tuple[int, ...]:
+    def _choose(self, matcher: AnswerMatcher, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
         self.n_taken_back = 0
         if self._late():
             return self._close_late(matcher)
@@ -329,18 +360,19 @@ class Answer:
         is_near = self._is_near_limit(matcher)
         is_taken = False
         if is_near:
-            token, count, is_taken = self._draw_unlimited(matcher, logits, candidates, total)
+            token, count, is_taken = self._draw_unlimited(matcher, logits, candidates)
             if token is not None and not is_taken and (ended := self._end_early(matcher, token)) is not None:
                 return ended
         if not is_near or not (is_taken or token is None):
-            token, count = self._draw(matcher, logits, candidates, total)
+            token, count = self._draw(matcher, logits, candidates)
         if token is None:
             self._take_back(matcher)
             return ()
         if not is_taken:
             self._accept(matcher, token)
-        if self.choices is not None and count > 1:
-            self.choices.take(len(self.tokens), token, logits)
+        if count > 1:
+            for each in self.observers:
+                each.on_choice(len(self.tokens), token, self._distribution)
         if token in self.eos:
             return self._end(matcher, "grammar" if count == 1 else "model")
         if self.call_or_content is not None and self.call_or_content.doubts(token):
@@ -365,7 +397,7 @@ class Answer:
             self.mask_seconds += time.perf_counter() - started
 
     def _draw_unlimited(
-        self, matcher: AnswerMatcher, logits: NDArray[np.float32], candidates: Candidates, total: float
+        self, matcher: AnswerMatcher, logits: NDArray[np.float32], candidates: Candidates
     ) -> tuple[int | None, int, bool]:
         """Returns what ``_draw`` does without limits, and whether the matcher has accepted the token.
 
@@ -374,7 +406,7 @@ class Answer:
         """
         spaces: list[int] = []
         while True:
-            token, count = self._draw(matcher, logits, candidates, total, unlimited=True, without=spaces)
+            token, count = self._draw(matcher, logits, candidates, unlimited=True, without=spaces)
             if spaces and np.isin(candidates.buffer[:count]["id"], list(self.eos)).all():
                 return spaces[0], count, False
             if token is None or self._fits(matcher, token):
@@ -388,7 +420,6 @@ class Answer:
         matcher: AnswerMatcher,
         logits: NDArray[np.float32],
         candidates: Candidates,
-        total: float,
         *,
         unlimited: bool = False,
         without: Sequence[int] = (),
@@ -403,8 +434,8 @@ class Answer:
             kept = allowed[~np.isin(allowed["id"], without)]
             count = len(kept)
             candidates.buffer[:count] = kept
-        if self.choices is not None:
-            self.choices.see(candidates.buffer[:count], total)
+        for each in self.observers:
+            each.on_mask(candidates.buffer[:count], self._distribution)
         if self.call_or_content is not None and not self.call_or_content.allows(
             self.tokens, logits, candidates.buffer[:count]
         ):
@@ -616,22 +647,19 @@ class Answer:
             draft.add(token)
         draft.finish()
         self.matcher = self.start(self._limit - len(draft.tokens))
-        if self._late() and self.logprobs is None:
+        if self._late() and not self.needs_logits:
             return self._close(self.matcher, "timeout")
         return (*ending, *draft.request)
 
     def _take_back(self, matcher: AnswerMatcher) -> None:
-        """Removes the uncommitted tokens from the matcher, the answer and the log-probabilities."""
+        """Removes the uncommitted tokens from the matcher, the answer and what observers know of it."""
         count, self.n_doubtful, self._holds = self.n_doubtful, 0, False
         matcher.rollback(count)
         del self.tokens[len(self.tokens) - count :]
         self.ended_early = [place for place in self.ended_early if place[0] <= len(self.tokens)]
-        if self.logprobs is not None:
-            del self.logprobs.tokens[len(self.tokens) :]
-        if self.choices is not None:
-            self.choices.cut(len(self.tokens))
-        if self.trace is not None:
-            self.trace.cut(len(self.tokens))
+        self._n_scored = min(self._n_scored, len(self.tokens))
+        for each in self.observers:
+            each.on_cut(len(self.tokens))
         self.n_taken_back = count
 
     def _settle(self, count: int) -> bool:
@@ -680,43 +708,28 @@ class Answer:
 
     @property
     def unscored(self) -> int:
-        """How many tokens at the end of the answer have no log-probability yet; 0 if none are recorded.
+        """How many tokens at the end of the answer the observers have not seen; 0 if none needs logits.
 
-        Each call of ``score`` adds one log-probability.
+        Each call of ``score`` shows them one token.
         """
-        return 0 if self.logprobs is None else len(self.tokens) - len(self.logprobs.tokens)
+        return len(self.tokens) - self._n_scored if self.needs_logits else 0
 
     @property
     def is_complete(self) -> bool:
         """Whether the answer needs no more logits."""
         return self.is_done and not self.unscored
 
-    def score(self, logits: NDArray[np.float32], total: float | None = None) -> None:
-        """Records the first ``unscored`` token; ``logits`` are those before it, float32 of shape (n_vocab,).
+    def score(self, logits: NDArray[np.float32]) -> None:
+        """Shows the observers the first ``unscored`` token; ``logits`` are those before it, float32 of (n_vocab,)."""
+        self._show(Distribution(logits))
 
-        ``total``: ``log_sum(logits)``, if it is known.
-        """
-        assert self.logprobs is not None
-        number = len(self.logprobs.tokens)
-        token = self.tokens[number]
-        if self.trace is not None:
-            begun = time.thread_time()
-            total = log_sum(logits) if total is None else total
-            self.trace.add(token, logits, total, self.origin(number), self.limit)
-            self._choice_seconds += time.thread_time() - begun
-        self.logprobs.add(token, logits, total)
-
-    def origin(self, number: int) -> Origin:
-        """Returns where a token of the answer comes from. Only with ``choices``."""
-        assert self.choices is not None
-        if number < len(self.prefix):
-            return "given"
-        if self._closing is not None and number >= self._closing:
-            return "closing"
-        if self.start is None:
-            return "chosen"
-        choice = self.choices.at(number)
-        return "forced" if choice is None else "chosen" if choice.token == self.tokens[number] else "healed"
+    def _show(self, distribution: Distribution) -> None:
+        begun = time.thread_time()
+        number, self._n_scored = self._n_scored, self._n_scored + 1
+        for each in self.observers:
+            if each.needs_logits:
+                each.on_token(self, number, distribution)
+        self._choice_seconds += time.thread_time() - begun
 
     def ask(self, logits: NDArray[np.float32] | None = None) -> list[list[int]] | None:
         """Returns tokens after which the finished answer wants logits; ``None``: it wants none.
@@ -732,23 +745,13 @@ class Answer:
             self._asking = self.questions()
         if not self._late():
             try:
-                index, others = next(self._asking) if logits is None else self._asking.send(logits)
+                wanted = next(self._asking) if logits is None else self._asking.send(logits)
             except StopIteration:
                 return None
-            wanted = [*self._groups(index), *map(list, others)]
             if sum(map(len, wanted)) <= self._n_ctx:
                 return wanted
         self._asking.close()
         return None
-
-    def _groups(self, end: int) -> list[list[int]]:
-        """Returns the prompt and the first ``end`` tokens of the answer, a group for each choice."""
-        assert self.choices is not None
-        starts = [choice.index for choice in self.choices.made if choice.index < end]
-        if not starts:
-            return [[*self.preceding, *self.tokens[:end]]]
-        spans = zip(starts, [*starts[1:], end], strict=True)
-        return [[*self.preceding, *self.tokens[: starts[0]]], *(self.tokens[slice(*span)] for span in spans)]
 
     @property
     def may_take_long(self) -> bool:
@@ -856,7 +859,7 @@ class Answer:
         """Ends the answer with the matcher's completion, of which an end of generation is no part."""
         completion = matcher.completion_tokens()
         closing = tuple(token for token in completion if token not in self.eos)
-        self._closing = len(self.tokens)
+        self.closing = len(self.tokens)
         for token in completion:
             self._accept(matcher, token)
         for token in closing:

@@ -3,8 +3,8 @@
     prompt --prefill--> logits --choose--> tokens --decode--> logits ...
                                            mask  --compute-->
 
-Another thread computes the mask while llama.cpp computes (``preparing``). Log-probabilities need the logits before
-every token: forced tokens are then evaluated in the same groups, with logits after each.
+Another thread computes the mask while llama.cpp computes (``preparing``). Observers may need the logits before every
+token: forced tokens are then evaluated in the same groups, with logits after each.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Decoding:
 
     ``shared`` returns how many tokens other prompts begin with, too; their evaluation is kept on disk. ``None`` neither
     uses nor keeps anything there. ``speculation`` guesses tokens, which are evaluated along with the chosen ones;
-    ``None`` for none. Not with log-probabilities or questions.
+    ``None`` for none. Not with ``needs_logits`` or questions.
 
     Attributes:
         n_guessed, n_right: number of guesses that were evaluated, and of the right ones.
@@ -219,7 +219,7 @@ class Decoding:
         answer, prefill = self.answer, self.evaluator.prefill
         if self.shared is not None:
             prefill = partial(prefill, shared=self.shared)
-        if answer.logprobs is None:
+        if not answer.needs_logits:
             evaluate = partial(prefill, [*answer.prompt, *tokens], answer.deadline, n_forced=len(tokens))
         else:  # the logits are needed even after the deadline
             forced = tokens[:-1] if answer.is_done else tokens

@@ -124,7 +124,7 @@ class Scheduled:
         answer = self.request.answer
         if self.decision is not None:
             return False
-        return answer.deadline is not None and answer.logprobs is None and time.monotonic() > answer.deadline
+        return answer.deadline is not None and not answer.needs_logits and time.monotonic() > answer.deadline
 
     def outputs(self, count: int) -> int:
         """After how many of the next ``count`` tokens logits are read, for scores or the next choice: the last ones."""

@@ -9,43 +9,43 @@ from constrain.errors import BudgetError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from constrain.generation.job import Job
+    from constrain.generation.plan import Plan
 
 
-def show_budget(job: Job, tokens: Sequence[int], max_tokens: int) -> dict[str, Any]:
+def show_budget(plan: Plan, tokens: Sequence[int], max_tokens: int) -> dict[str, Any]:
     """Returns how much of an answer a budget leaves as it is, and how the answer closes from there.
 
     ``tokens``: token ids of the answer at hand, without the end of generation.
     """
-    if job.constraint is None:
+    if plan.constraint is None:
         kept = min(len(tokens), max_tokens)
-        return {**_ending(job, tokens[:kept], ()), "least": 0, "kept": kept, "fits": True}
-    eos = job.plan.model.vocabulary.eos
-    least = sum(token not in eos for token in job.start(None).completion_tokens())
+        return {**_ending(plan, tokens[:kept], ()), "least": 0, "kept": kept, "fits": True}
+    eos = plan.model.vocabulary.eos
+    least = sum(token not in eos for token in plan.start(None).completion_tokens())
     try:
-        matcher = job.start(max_tokens)
+        matcher = plan.start(max_tokens)
     except BudgetError:
-        return {**_ending(job, (), ()), "least": least, "kept": 0, "fits": False}
+        return {**_ending(plan, (), ()), "least": least, "kept": 0, "fits": False}
     kept = matcher.accept_many(tokens)
     closing = [token for token in matcher.completion_tokens() if token not in eos]
-    return {**_ending(job, tokens[:kept], closing), "least": least, "kept": kept, "fits": True}
+    return {**_ending(plan, tokens[:kept], closing), "least": least, "kept": kept, "fits": True}
 
 
-def _ending(job: Job, kept: Sequence[int], closing: Sequence[int]) -> dict[str, Any]:
-    data = b"".join(map(job.plan.model.vocabulary.token_bytes, (*kept, *closing)))
+def _ending(plan: Plan, kept: Sequence[int], closing: Sequence[int]) -> dict[str, Any]:
+    data = b"".join(map(plan.model.vocabulary.token_bytes, (*kept, *closing)))
     return {
-        "closing": [{"token": token, "text": job.plan.describe_token(token)[0]} for token in closing],
+        "closing": [{"token": token, "text": plan.describe_token(token)[0]} for token in closing],
         "text": data.decode(errors="replace"),
         "total": len(kept) + len(closing),
     }
 
 
-def explain_token(job: Job, tokens: Sequence[int], token: int) -> dict[str, Any]:
+def explain_token(plan: Plan, tokens: Sequence[int], token: int) -> dict[str, Any]:
     """Returns whether a token is allowed behind others, and why not, in a sentence."""
-    if job.constraint is None:
+    if plan.constraint is None:
         return {"allowed": True, "explanation": "This answer is free text, where every token is allowed."}
     try:
-        matcher = job.start(job.plan.settings.max_tokens)
+        matcher = plan.start(plan.settings.max_tokens)
     except BudgetError as error:
         return {"allowed": False, "explanation": f"No answer fits into max_tokens; {error.needed} tokens are enough."}
     if matcher.accept_many(tokens) < len(tokens):

@@ -11,8 +11,8 @@ from starlette.routing import Route
 
 from constrain import grammars
 from constrain.errors import GrammarError, LimitError, ModelError
+from constrain.generation.observers.trace.recorder import TRACED_TOKENS
 from constrain.language.policies import CHOICES, policy_defaults
-from constrain.llama.decoding.trace import TRACED_TOKENS
 from constrain.llama.model import default_model_path
 from constrain.server.http.errors import ApiError
 from constrain.server.http.events import data_event
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from constrain.generation.job import Job
+    from constrain.generation.plan import Plan
     from constrain.server.sandbox.session import Session
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.generation import Answers
@@ -139,7 +139,7 @@ class Generation(Answering[GenerationRequest]):
 
     def make_writer(self, asked: GenerationRequest, served: ServedModel, answers: Answers) -> RunWriter:  # noqa: ARG002
         """Returns the writer of the answer."""
-        return RunWriter(answers.jobs[0].plan, is_json=asked.is_json)
+        return RunWriter(answers.plans[0], is_json=asked.is_json)
 
 
 class Check(Inspecting):
@@ -187,32 +187,32 @@ class _AtPlace(Inspecting):
         """Compiles the language of the answer, and returns what is asked. Raises ``ApiError``."""
         generator = self._serving.generator
         _require_tokens(asked, served)
-        job = await generator.prepare(served, asked.generation.question, session)
+        plan = await generator.prepare(served, asked.generation.question, session)
         session.close()
         try:
-            return await generator.run_in_thread(partial(self.look, job, asked))
+            return await generator.run_in_thread(partial(self.look, plan, asked))
         except LimitError as error:
             raise ApiError(f"Invalid {FIELD}: {error}", param=FIELD, code="invalid_value") from error
 
     @abstractmethod
-    def look(self, job: Job, asked: PlaceRequest) -> dict[str, Any]:
+    def look(self, plan: Plan, asked: PlaceRequest) -> dict[str, Any]:
         """Returns what is asked of a matcher."""
 
 
 class Budget(_AtPlace):
     """``POST /budget``: how the answer at hand ends within another number of tokens."""
 
-    def look(self, job: Job, asked: PlaceRequest) -> dict[str, Any]:
+    def look(self, plan: Plan, asked: PlaceRequest) -> dict[str, Any]:
         """Returns the end of the answer."""
-        return show_budget(job, asked.tokens, asked.max_tokens)
+        return show_budget(plan, asked.tokens, asked.max_tokens)
 
 
 class Why(_AtPlace):
     """``POST /why``: why a token is refused in a place of the answer at hand."""
 
-    def look(self, job: Job, asked: PlaceRequest) -> dict[str, Any]:
+    def look(self, plan: Plan, asked: PlaceRequest) -> dict[str, Any]:
         """Returns the reason."""
-        return explain_token(job, asked.tokens, asked.token)
+        return explain_token(plan, asked.tokens, asked.token)
 
 
 def _require_tokens(asked: PlaceRequest, served: ServedModel) -> None:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import CustomCall
 from constrain.errors import pointer_to
-from constrain.generation.completion import fields_object, quotes_object
 from constrain.generation.logprobs import LEAST_LOGPROB
+from constrain.generation.observers.reports import report_objects
 from constrain.language.special import without_special
 from constrain.partial.scanner import Scanner
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from constrain.generation.completion import Completion
-    from constrain.generation.job import Plan
-    from constrain.llama.decoding.trace import LikelyToken, TokenTrace
+    from constrain.generation.observers.trace.records import LikelyToken, TokenTrace
+    from constrain.generation.plan import Plan
     from constrain.partial.reader import FieldEvent
 
 VERSION = 1
@@ -125,6 +125,7 @@ def done_object(completion: Completion, *, has_value: bool) -> dict[str, Any]:
     reply = value if isinstance(value, Reply) else Reply(content=value)
     is_refusal = isinstance(value, Refusal) or reply.refusal is not None
     content = None if is_refusal else reply.content
+    reports = report_objects(completion)
     return {
         "type": "done",
         "finish_reason": completion.finish_reason,
@@ -134,8 +135,8 @@ def done_object(completion: Completion, *, has_value: bool) -> dict[str, Any]:
         "calls": [_call(call) for call in reply.calls],
         "usage": asdict(completion.usage),
         "timings": {**asdict(completion.timings), **_measured(completion)},
-        "fields": fields_object(completion).get("fields"),
-        "quotes": quotes_object(completion).get("quotes", []),
+        "fields": reports.get("fields"),
+        "quotes": reports.get("quotes", []),
         "log_mass": None if completion.log_mass is None else max(completion.log_mass, LEAST_LOGPROB),
         "notes": _notes(completion),
     }

@@ -11,10 +11,10 @@ from constrain.chat.reading.events import (
     ReasoningDelta,
     RefusalDelta,
     TextDelta,
-    TraceDelta,
 )
 from constrain.chat.tools.kinds import FunctionTool
 from constrain.generation.completion import Finished
+from constrain.generation.observers.trace.records import TraceDelta
 from constrain.generation.partial import PartialEvents
 from constrain.partial.reader import FieldEvent
 from constrain.server.http.events import EVENT_STREAM, LAST_EVENT, data_event
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from constrain.chat.reading.events import StreamEvent
     from constrain.generation.completion import Completion
-    from constrain.generation.job import Plan
+    from constrain.generation.plan import Plan
     from constrain.server.http.errors import ApiError
 
 
@@ -92,3 +92,4 @@ class RunWriter:
                 return [{"type": "arguments", "index": index, "text": text}]
             case CallEnded(index):
                 return [{"type": "call_end", "index": index}]
+        return []

@@ -119,7 +119,7 @@ class Responses(Endpoint):
                 async with self._serving.models.lease(asked.model) as served:
                     warn_of_idle_switches((question,), served)
                     answers = await generator.start(served, (question,), session)
-                    temperature = answers.jobs[0].used_sampling.temperature
+                    temperature = answers.plans[0].used_sampling.temperature
                     head = ResponseHead(asked, name, time.time(), asked.model, temperature)
                     with contextlib.closing(answers):
                         made = _Made(head, previous, owner, served)
@@ -150,7 +150,7 @@ class Responses(Endpoint):
     async def _response(self, answers: Answers, made: _Made) -> JSONResponse:
         try:
             decide = self._serving.generator.decide
-            [completion] = await (decide(answers) if len(answers.jobs) > 1 else answers.completions())
+            [completion] = await (decide(answers) if len(answers.plans) > 1 else answers.completions())
         except ConstrainError as error:
             _log.exception("a generation failed")
             raise failure() from error

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from constrain.engine.compiling import ToCompile
     from constrain.engine.constraint import Constraint, Matcher, Packed
-    from constrain.generation.job import Language, Plan
     from constrain.generation.options import AnswerSettings
+    from constrain.generation.plan import Language, Plan
     from constrain.server.requests.formats import Format
     from constrain.server.requests.places import Places
     from constrain.server.requests.question import Question

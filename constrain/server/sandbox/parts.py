@@ -15,7 +15,7 @@ from constrain.structural.source import StructuralTag
 
 if TYPE_CHECKING:
     from constrain.errors import ConstrainError
-    from constrain.generation.job import Language
+    from constrain.generation.plan import Language
     from constrain.server.requests.formats import Format
     from constrain.server.requests.places import Place, Places
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from constrain import kernel
 from constrain.chat.tools.openai import tool_from_json
 from constrain.errors import ConstrainError
-from constrain.generation.job import Language
+from constrain.generation.plan import Language
 from constrain.inspection.check import readable_tokens
 from constrain.regex.source import Regex
 from constrain.server.http.errors import ApiError

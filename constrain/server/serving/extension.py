@@ -9,14 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from constrain.engine.captures import captures_object
-from constrain.generation.completion import (
-    agreement_object,
-    certificate_object,
-    fields_object,
-    limits_object,
-    quotes_object,
-)
+from constrain.generation.completion import facts_object
 from constrain.server.http.account import current
 
 if TYPE_CHECKING:
@@ -46,12 +39,7 @@ def extension(completion: Completion, *, is_cut: bool) -> dict[str, Any]:
     if completion.shortened:
         facts["shortened"] = completion.shortened
     facts |= _warnings_object(completion.report.warnings if completion.report else ())
-    facts |= limits_object(completion)
-    facts |= captures_object(completion.captures)
-    facts |= agreement_object(completion)
-    facts |= fields_object(completion)
-    facts |= quotes_object(completion)
-    facts |= certificate_object(completion)
+    facts |= facts_object(completion)
     return {NAME: facts} if facts else {}
 
 

@@ -25,17 +25,17 @@ from constrain.errors import (
 )
 from constrain.fields.values import array
 from constrain.generation.completion import Finished
-from constrain.generation.job import Run
 from constrain.generation.options import add_defaults
-from constrain.generation.planning import make_plan, plan_continuation
+from constrain.generation.planning import add_constraint, make_plan, plan_continuation
+from constrain.generation.running import Run
 from constrain.generation.voting import decide
 from constrain.server.http.account import current
 from constrain.server.http.errors import ApiError, context_overflow, convert_field_errors, too_busy, unavailable
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.texts import text_tokens
 from constrain.server.sandbox.compiling import compile_for
-from constrain.server.sandbox.finishing import find_captures, make_certificate
 from constrain.server.sandbox.parts import answer_error
+from constrain.server.sandbox.reporting import make_reports
 from constrain.server.sandbox.session import Pool, Session
 from constrain.server.serving.extension import log_warnings
 from constrain.server.serving.prefill import Prefill
@@ -48,10 +48,9 @@ if TYPE_CHECKING:
 
     from constrain.chat.reading.events import StreamEvent
     from constrain.engine.constraint import Constraint
-    from constrain.generation.capturing import Capturing
     from constrain.generation.completion import Completion
-    from constrain.generation.job import Job, Plan
-    from constrain.generation.proofs.certifying import Certifying
+    from constrain.generation.observers.observer import Later
+    from constrain.generation.plan import Plan
     from constrain.llama.model import Model
     from constrain.server.requests.question import Question
     from constrain.server.sandbox.worker import Limits
@@ -172,11 +171,11 @@ class Generator:
         if constraint is not None and constraint.warnings:
             log_warnings(constraint.warnings)
         session.close()
-        jobs = [
-            await self.run_in_thread(partial(_make_job, served, question, plan, constraint, seconds))
+        plans = [
+            await self.run_in_thread(partial(_add_constraint, served, question, plan, constraint, seconds))
             for question, plan in zip(questions, plans, strict=True)
         ]
-        samples = [sample for job in jobs for sample in job.samples(questions[0].n)]
+        samples = [sample for plan in plans for sample in plan.samples(questions[0].n)]
         prefills = await self.run_in_thread(partial(_prefills, served.model, questions[0], samples))
         answers = Answers(samples, questions[0].n, self._live, self._metrics, account.partition, session, prefills)
         try:
@@ -184,21 +183,21 @@ class Generator:
             answers.enlist()
             answers.limit_choices(self._limits.seconds)
             answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
-            room = served.model.n_ctx - max(job.plan.prompt_tokens for job in jobs)
-            await self.run_in_thread(partial(_submit, answers, questions[0], jobs[0].plan.settings.max_tokens, room))
+            room = served.model.n_ctx - max(plan.prompt_tokens for plan in plans)
+            await self.run_in_thread(partial(_submit, answers, questions[0], plans[0].settings.max_tokens, room))
             await answers.begun()
         except BaseException:
             answers.close()
             raise
         account.has_answer = True
-        account.asked_tokens = sum(job.plan.prompt_tokens for job in jobs)
+        account.asked_tokens = sum(plan.prompt_tokens for plan in plans)
         return answers
 
-    async def prepare(self, served: ServedModel, question: Question, session: Session) -> Job:
-        """Returns the job of a question, ready for the model. Raises ``ApiError`` if it cannot be answered."""
+    async def prepare(self, served: ServedModel, question: Question, session: Session) -> Plan:
+        """Returns the plan of a question, ready for the model. Raises ``ApiError`` if it cannot be answered."""
         plan = await self.run_in_thread(partial(_make_plan, served, question))
         constraint, seconds = await compile_for(plan, question, session, self.run_in_thread)
-        return await self.run_in_thread(partial(_make_job, served, question, plan, constraint, seconds))
+        return await self.run_in_thread(partial(_add_constraint, served, question, plan, constraint, seconds))
 
     async def prompt(self, served: ServedModel, question: Question) -> Sequence[int]:
         """Returns the tokens of a question's prompt. Raises ``ApiError`` if the question is invalid."""
@@ -217,14 +216,14 @@ class Generator:
         error that ended an answer.
         """
         size, outcomes = answers.per_question, await answers.outcomes()
-        groups: list[tuple[Job, list[Completion]]] = []
+        groups: list[tuple[Plan, list[Completion]]] = []
         for begin in range(0, len(outcomes), size):
             samples = outcomes[begin : begin + size]
             voters = [each for each in samples if not isinstance(each, ApiError)]
             if not voters:
                 raise next(each for each in samples if isinstance(each, ApiError))
-            groups.append((answers.jobs[begin], voters))
-        return [await self.run_in_thread(partial(decide, job, voters)) for job, voters in groups]
+            groups.append((answers.plans[begin], voters))
+        return [await self.run_in_thread(partial(decide, plan, voters)) for plan, voters in groups]
 
     def end_by(self, seconds: float) -> None:
         """Refuses new requests, and ends the running answers within a time."""
@@ -243,7 +242,7 @@ class Answers:
     Read ``events`` to the end, or call ``close``.
 
     Args:
-        jobs: jobs of the answers; those of one question follow each other.
+        plans: plans of the answers; those of one question follow each other.
         per_question: number of answers to each question.
         live: all running answers and the times at which they were queued; these are added.
         metrics: counters to update.
@@ -254,7 +253,7 @@ class Answers:
 
     def __init__(
         self,
-        jobs: Sequence[Job],
+        plans: Sequence[Plan],
         per_question: int,
         live: dict[Run, float],
         metrics: Metrics,
@@ -262,7 +261,7 @@ class Answers:
         session: Session,
         prefills: Sequence[Prefill | None],
     ) -> None:
-        self.jobs = jobs
+        self.plans = plans
         self._prefills = prefills
         self.per_question = per_question
         self._session = session
@@ -276,7 +275,7 @@ class Answers:
     def make_runs(self) -> None:
         """Makes the answers; any thread may call it, since their samplers may count a long prompt first."""
         make = partial(Run, partition=self._partition)
-        self._runs = [make(job, partial(self._show, number)) for number, job in enumerate(self.jobs)]
+        self._runs = [make(plan, partial(self._show, number)) for number, plan in enumerate(self.plans)]
 
     def enlist(self) -> None:
         """Adds the answers to those that are running."""
@@ -338,7 +337,7 @@ class Answers:
                 run.request.done.result()
                 self._metrics.add_masks(run.request.answer)
                 try:
-                    last, completion, parts, proof = _finish(run)
+                    last, completion, later = _finish(run)
                 except ApiError as error:
                     yield number, error
                     continue
@@ -346,8 +345,7 @@ class Answers:
                     shown = each if prefill is None else prefill.cut_event(each)
                     if shown is not None:
                         yield number, shown
-                completion = await find_captures(completion, parts, run.vocabulary, self._session)
-                completion = await make_certificate(completion, proof, run.vocabulary, self._session)
+                completion = await make_reports(completion, later, run.vocabulary, self._session)
                 yield number, Finished(completion if prefill is None else prefill.cut(completion))
         finally:
             self.close()
@@ -389,13 +387,13 @@ class Answers:
             self._loop.call_soon_threadsafe(self._events.put_nowait, (number, None))
 
 
-def _finish(run: Run) -> tuple[list[StreamEvent], Completion, list[Capturing], Certifying | None]:
-    """Returns the end of an answer; see ``Run.finish_without_readings``.
+def _finish(run: Run) -> tuple[list[StreamEvent], Completion, list[Later]]:
+    """Returns the end of an answer; see ``Run.finish_without_later``.
 
     Raises ``ApiError`` for an answer that clients cannot parse: see ``MAX_ANSWER_NESTING``.
     """
     try:
-        return run.finish_without_readings()
+        return run.finish_without_later()
     except OutputValidationError as error:
         raise ApiError(f"The answer cannot be read: {error.message}.", code="invalid_value") from error
 
@@ -418,13 +416,13 @@ def _make_plan(served: ServedModel, question: Question) -> Plan:
         return plan_continuation(model, text_tokens(model, prompt, question.places.prompt), question.schema, options)
 
 
-def _prefills(model: Model, question: Question, jobs: Sequence[Job]) -> list[Prefill | None]:
+def _prefills(model: Model, question: Question, plans: Sequence[Plan]) -> list[Prefill | None]:
     """Returns the beginning of each answer that its request gave; ``None`` for none."""
     if not question.prefill:
-        return [None] * len(jobs)
+        return [None] * len(plans)
     assert model.vocabulary.encode is not None
     count = len(model.vocabulary.encode(question.prefill.encode()))
-    return [Prefill(len(question.prefill), count, len(job.plan.prefix)) for job in jobs]
+    return [Prefill(len(question.prefill), count, len(plan.prefix)) for plan in plans]
 
 
 def refuse_endless(question: Question, model: Model) -> None:
@@ -439,21 +437,21 @@ def refuse_endless(question: Question, model: Model) -> None:
         raise context_overflow(place, f"it has {model.n_ctx} tokens of at most {longest} bytes, and {there}")
 
 
-def _make_job(
+def _add_constraint(
     served: ServedModel, question: Question, plan: Plan, constraint: Constraint | None, seconds: float
-) -> Job:
-    """Returns the job of a plan. Raises ``ApiError``."""
+) -> Plan:
+    """Returns a plan that is ready for the model. Raises ``ApiError``."""
     with _convert_errors(served, question):
         try:
-            job = plan.job(constraint, seconds)
+            plan = add_constraint(plan, constraint, seconds)
         except ModelError as error:  # its file cannot be read, for the hash in a certificate
             raise unavailable(str(error)) from error
     n_ctx = served.model.n_ctx
-    if job.plan.prompt_tokens >= n_ctx:
-        about = job.plan.describe_shown("the request leaves the schema out with 'show_schema': false")
-        read = f"your {question.places.prompt} resulted in {job.plan.prompt_tokens} tokens{about}"
+    if plan.prompt_tokens >= n_ctx:
+        about = plan.describe_shown("the request leaves the schema out with 'show_schema': false")
+        read = f"your {question.places.prompt} resulted in {plan.prompt_tokens} tokens{about}"
         raise context_overflow(question.places.prompt, f"it has {n_ctx} tokens, and {read}")
-    return job
+    return plan
 
 
 @contextlib.contextmanager
@@ -495,7 +493,7 @@ def _submit(answers: Answers, question: Question, most: int | None, room: int) -
                 question.places.prompt, f"any answer{after} takes {error.needed} tokens, and there is room for {room}"
             ) from error
         name, is_given = question.places.max_tokens, question.options.get("max_tokens") is not None
-        given = len(answers.jobs[0].plan.prefix) if question.prefill else 0
+        given = len(answers.plans[0].prefix) if question.prefill else 0
         most, needed = None if most is None else most - given, error.needed - given
         limit = f"Invalid '{name}': {most} tokens" if is_given else f"The model's {most} tokens"
         raise ApiError(

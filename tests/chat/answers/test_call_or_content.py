@@ -18,8 +18,9 @@ from constrain.chat.answers.choices import Calls, FunctionCalls, Reasoning, Valu
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families.format import Section, Thinking, ToolFormat
 from constrain.engine.constraint import Matcher
-from constrain.generation.job import Language, Run
+from constrain.generation.plan import Language
 from constrain.generation.planning import prepare
+from constrain.generation.running import Run, Running
 from constrain.llama.binding import CANDIDATE
 from constrain.llama.decoding.answer import Answer as Writing
 from constrain.llama.decoding.decode import Decoding
@@ -289,12 +290,12 @@ def test_an_open_choice_is_taken_back_when_time_is_up(
     monkeypatch.setattr(Writing, "_late", lambda answer: answer.n_doubtful == 2)
     options: Any = {"max_tokens": 20, "temperature": 0, "logprobs": logprobs}
     schema = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
-    job = prepare(model, SAID, schema, options)
-    job = replace(job, plan=replace(job.plan, call_or_content=Doubting))
-    alone = job.begin()
+    plan = prepare(model, SAID, schema, options)
+    plan = replace(plan, call_or_content=Doubting)
+    alone = Running(plan)
     written = list(Decoding(model.context, alone.answer).steps())
     handed: list[int] = []
-    together = Run(job)
+    together = Run(plan)
     together.request.receive = handed.extend
     together.submit()
     together.request.done.result(30)
@@ -307,7 +308,7 @@ def test_an_open_choice_is_taken_back_when_time_is_up(
         assert completion.logprobs is not None
         assert [each.token for each in completion.logprobs] == written
         assert [each.logprob for each in completion.logprobs] == pytest.approx(
-            [each.logprob for each in alone.answer.logprobs.tokens], abs=0.01
+            [each.logprob for each in alone.completion(0, constrain.Timings(0, 0, 0, 0)).logprobs or ()], abs=0.01
         )
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.generation.job import Run
 from constrain.generation.planning import prepare
+from constrain.generation.running import Run, Running
 from constrain.llama.contexts import stored_states
 from constrain.llama.contexts.batch import Piece
 from constrain.llama.contexts.sequences import Sequences
@@ -186,15 +186,15 @@ def test_an_answer_that_takes_tokens_back_is_the_same(mamba: Path) -> None:
     options: Any = {"max_tokens": 40, "temperature": 0}
     with constrain.Model(mamba, n_ctx=256, n_threads=1, parallel=2) as model:
         wanted = constrain.complete(model, PROMPTS[0], schema=schema, **options).tokens
-        job = prepare(model, PROMPTS[0], schema, options)
-        job = replace(job, plan=replace(job.plan, call_or_content=TurnsBack))
-        run = Run(job)
+        plan = prepare(model, PROMPTS[0], schema, options)
+        plan = replace(plan, call_or_content=TurnsBack)
+        run = Run(plan)
         handed: list[int] = []
         run.request.receive = handed.extend
         run.submit()
         run.request.done.result(30)
         assert tuple(handed) == run.finish()[1].tokens == wanted
-        answer = job.begin().answer
+        answer = Running(plan).answer
         assert tuple(Decoding(model.context, answer).steps()) == tuple(answer.tokens) == wanted
 
 

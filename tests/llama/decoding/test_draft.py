@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import constrain
+from constrain.generation.observers.logprobs import Logprobs
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.draft import DRAFT_TOKENS, Draft
-from constrain.llama.decoding.logprobs import Logprobs
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.support import for_each
@@ -161,7 +161,7 @@ def test_a_late_answer_needs_no_evaluation() -> None:
 def test_log_probabilities_are_those_of_the_answer(*, late: bool) -> None:
     logprobs = Logprobs(0, lambda token: (chr(token), bytes([token])))
     deadline = {"deadline": time.monotonic() - 1} if late else {}
-    answer, draft, model = run([*b"One.", EOS], 20, logprobs=logprobs, **deadline)
+    answer, draft, model = run([*b"One.", EOS], 20, observers=[logprobs], **deadline)
     assert [each.token for each in logprobs.tokens] == answer.tokens
     before = [*PROMPT, *draft.tokens, *REQUEST]
     assert model.evaluated[: len(before)] == before

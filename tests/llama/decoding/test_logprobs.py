@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import llama_cpp
@@ -10,10 +11,11 @@ import numpy as np
 import pytest
 
 import constrain
+from constrain.generation.observers.logprobs import Logprobs
 from constrain.generation.options import split_options
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
-from constrain.llama.decoding.logprobs import Logprobs, largest
+from constrain.llama.decoding.distribution import Distribution, largest
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.scheduling.request import Request
 from constrain.llama.scheduling.scheduler import Scheduler
@@ -86,8 +88,7 @@ class _Asked:
             eos={EOS},
             encode=VOCABULARY.encode,
             token_bytes=VOCABULARY.token_bytes,
-            logprobs=self.logprobs,
-            **{"max_tokens": 20, **options},
+            **{"max_tokens": 20, "observers": [self.logprobs], **options},
         )
         self.answer.deadline = self.deadline
 
@@ -178,9 +179,8 @@ def test_the_same_tokens_are_evaluated_together_where_nobody_asks(forced: str, o
     for is_asked in (True, False):
         model = Scripted(count=1, n_batch=n_batch, one_state=one_state)
         scheduler = Scheduler(model)
-        asked = _Asked(pattern, prompt=PROMPT * 8, max_tokens=380)
-        if not is_asked:
-            asked.answer.logprobs = None
+        watched: dict[str, Any] = {} if is_asked else {"observers": ()}
+        asked = _Asked(pattern, prompt=PROMPT * 8, max_tokens=380, **watched)
         request = Request(asked.answer)
         scheduler.submit(request)
         assert request.done.result(60) is None
@@ -206,7 +206,8 @@ def test_options_out_of_range_are_refused(options: Any, message: str) -> None:
 
 def test_no_more_tokens_are_reported_than_there_are() -> None:
     logprobs = Logprobs(20, lambda token: (str(token), b""))
-    logprobs.add(0, np.array([0.0, -np.inf], np.float32))
+    answer: Any = SimpleNamespace(tokens=[0])
+    logprobs.on_token(answer, 0, Distribution(np.array([0.0, -np.inf], np.float32)))
     [told] = logprobs.tokens
     assert [(other.token, other.logprob) for other in told.top] == [(0, 0.0), (1, -np.inf)]
 

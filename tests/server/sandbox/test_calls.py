@@ -16,10 +16,10 @@ import pytest
 import constrain
 from constrain.engine import constraint as engine
 from constrain.errors import LimitError
-from constrain.generation.capturing import Capturing
 from constrain.generation.completion import Completion, Timings, Usage
-from constrain.generation.job import Language
+from constrain.generation.observers.captures import AllCaptures, Capturing
 from constrain.generation.options import AnswerSettings
+from constrain.generation.plan import Language
 from constrain.language.policies import CompileOptions
 from constrain.regex.source import Regex
 from constrain.server.http.errors import ApiError, too_busy
@@ -27,7 +27,7 @@ from constrain.server.requests.formats import Format
 from constrain.server.requests.places import Place
 from constrain.server.sandbox import compiling
 from constrain.server.sandbox import session as session_module
-from constrain.server.sandbox.finishing import find_captures
+from constrain.server.sandbox.reporting import make_reports
 from constrain.server.sandbox.session import Pool, Session
 from constrain.server.sandbox.worker import Limits
 from tests.support import byte_vocabulary, for_each
@@ -183,7 +183,7 @@ def part(schema: object, text: bytes) -> Capturing:
 def found(parts: list[Capturing], limits: Limits) -> Completion:
     async def ask() -> Completion:
         with contextlib.closing(Session(Pool(), limits)) as session:
-            return await find_captures(ANSWER, parts, byte_vocabulary(), session)
+            return await make_reports(ANSWER, [AllCaptures(tuple(parts))], byte_vocabulary(), session)
 
     return asyncio.run(ask())
 
@@ -222,8 +222,9 @@ def test_an_answer_is_not_lost_where_none_can_be_found(error: Exception) -> None
         def close(self) -> None:
             pass
 
-    asked: Callable[..., Any] = find_captures
-    completion = asyncio.run(asked(ANSWER, [part(NAMED, b"ab")], byte_vocabulary(), cast("Session", Refusing())))
+    asked: Callable[..., Any] = make_reports
+    reports = [AllCaptures((part(NAMED, b"ab"),))]
+    completion = asyncio.run(asked(ANSWER, reports, byte_vocabulary(), cast("Session", Refusing())))
     assert (completion.text, completion.captures) == ("ab", None)
     assert completion.limits_met == ("MAX_CAPTURE_WORK",)
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from constrain.generation.job import Run
+from constrain.generation.running import Run
 from constrain.server.app import Application
 from constrain.server.config import read_config
 from constrain.server.http.errors import ApiError, too_busy

@@ -15,11 +15,12 @@ from constrain.chat.reading.progress import TextProgress
 from constrain.chat.reading.reply import ReplyProgress
 from constrain.engine.compiling import JSON_SCHEMA
 from constrain.generation.generate import decode
-from constrain.generation.job import Language, Plan
+from constrain.generation.observers.certificate.certifying import SOFT_LIMITS, hash_tokens
+from constrain.generation.observers.certificate.sources import ANSWER, decode_source, grammar_of_source
 from constrain.generation.options import AnswerSettings
-from constrain.generation.planning import make_plan
-from constrain.generation.proofs.certifying import SOFT_LIMITS, hash_tokens
-from constrain.generation.proofs.sources import ANSWER, decode_source, grammar_of_source
+from constrain.generation.plan import Language, Plan
+from constrain.generation.planning import add_constraint, make_plan
+from constrain.generation.running import Running
 from constrain.language.result import result_type
 from constrain.llama.decoding.sampler import Sampling
 from constrain.quotes.keyword import GIVEN_SOURCES, PROMPT
@@ -91,11 +92,10 @@ def replay(
     grammar = recompile(certificate, model.vocabulary)
     plan = _plan(model, certificate, grammar, _find_prompt(model, certificate, prompt))
     assert plan.language is not None
-    job = plan.job(plan.language.compile(model.vocabulary), 0.0)
-    writing = job.begin()
-    for _ in decode(job, writing):
+    running = Running(add_constraint(plan, plan.language.compile(model.vocabulary), 0.0))
+    for _ in decode(running):
         pass
-    answer, draft = writing.answer, certificate["draft"]
+    answer, draft = running.answer, certificate["draft"]
     if draft is not None and answer.draft is not None:
         found = _first_difference(model, draft["tokens"], answer.draft.tokens, in_draft=True)
         if found is not None:

@@ -12,13 +12,13 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from constrain.llama.decoding.chosen import COMPARED_TOKENS, likeliest
-from constrain.notebooks import one_line
+from constrain.generation.observers.choices import COMPARED_TOKENS, likeliest
+from constrain.generation.observers.confidence.records import Alternative
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constrain.engine.constraint import Matcher
+    from constrain.generation.observers.choices import Choice
     from constrain.llama.decoding.answer import Questions
-    from constrain.llama.decoding.chosen import Choice
-
 
 _LEAST_TOLD_APART = 0.9
 """Probability that the values found must have together; otherwise the part has no alternatives."""
@@ -54,22 +53,6 @@ _CONTEXT = 16
 _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|true|false|null|-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?')
 _NUMBER_BYTES = frozenset(b"0123456789.eE+-")
 _BLANKS = b" \t\n\r"
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """A value that a part of an answer might have had.
-
-    Attributes:
-        value: JSON value.
-        probability: probability of the value among what the constraint allows, given the answer before it. Spellings
-            that differ in their tokens add up.
-    """
-
-    value: Any
-    probability: float
-
-    __repr__ = one_line
 
 
 class Continuation(NamedTuple):
@@ -107,6 +90,8 @@ class Replay:
         eos: tokens that end a generation.
         take: returns the tokens that the answer would take if it chose one behind others, and moves the matcher
             (``Answer.follow``).
+        preceding: tokens in front of the answer.
+        starts: numbers of the tokens that were chosen; the tokens from one to the next were evaluated together.
     """
 
     start: Callable[[], Matcher]
@@ -115,6 +100,14 @@ class Replay:
     token_bytes: Callable[[int], bytes]
     eos: Collection[int]
     take: Callable[[Matcher, int, Sequence[int]], list[int]]
+    preceding: Sequence[int]
+    starts: Sequence[int]
+
+    def groups(self, end: int, others: Iterable[Iterable[int]]) -> list[list[int]]:
+        """Returns the prompt, the first ``end`` tokens of the answer and others, in groups as they were evaluated."""
+        bounds = [*(start for start in self.starts if start < end), end]
+        own = [list(self.tokens[begin:stop]) for begin, stop in pairwise(bounds)]
+        return [[*self.preceding, *self.tokens[: bounds[0]]], *own, *map(list, others)]
 
     def follow(self, choices: Collection[Choice]) -> dict[int, list[Continuation]]:
         """Returns, by number of the token, where the likely tokens of some choices lead."""
@@ -285,7 +278,7 @@ def questions(scalar: Scalar, leads: dict[int, list[Continuation]], replay: Repl
         if not 0 < len(worth) <= most_open:
             return asked_before
         number, asked, _, _ = max(worth, key=lambda each: each.probability)
-        logits = yield number, asked.groups
+        logits = yield replay.groups(number, asked.groups)
         place = leads[number].index(asked)
         leads[number][place : place + 1] = replay.after(number, asked, logits)
     return most

@@ -14,7 +14,8 @@ from constrain.certificates.certificate import certify, digest
 from constrain.certificates.derivation import CERTIFICATE_LIMIT
 from constrain.engine import compiling as _compiling
 from constrain.errors import LimitError, deep_enough
-from constrain.generation.proofs.sources import source_to_json
+from constrain.generation.observers.certificate.sources import source_to_json
+from constrain.generation.observers.observer import Later
 from constrain.llama.decoding.sampling import Sampling
 from constrain.llama.prebuilt.finding import library_version
 
@@ -32,8 +33,8 @@ SOFT_LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
 
 
 @dataclass(frozen=True, slots=True)
-class Certifying:
-    """A finished answer whose certificate is still to be made. Can be pickled.
+class Certifying(Later):
+    """A finished answer whose certificate is still to be made.
 
     Attributes:
         schema: language of the answer; with ``policies``, the arguments of ``compile``.
@@ -44,6 +45,7 @@ class Certifying:
         facts: members of the certificate about the prompt, the model and the options.
     """
 
+    name = "certificate"
     schema: object
     policies: CompileOptions
     tokens: tuple[int, ...]
@@ -52,10 +54,7 @@ class Certifying:
     facts: Mapping[str, Any]
 
     def make(self, vocabulary: Vocabulary, constraint: Constraint | None = None) -> dict[str, Any] | None:
-        """Returns the certificate; ``None`` beyond a limit.
-
-        ``constraint``: the compiled language, if it is there already.
-        """
+        """Returns the certificate; ``None`` beyond a limit."""
         try:
             with deep_enough():
                 if constraint is None:
@@ -69,6 +68,12 @@ class Certifying:
                 )
         except LimitError:
             return None
+
+    def add(self, completion: Completion, made: dict[str, Any] | None) -> Completion:
+        """Returns the answer with its certificate; without one, ``limits_met`` has the limit."""
+        if made is None:
+            return replace(completion, limits_met=(*completion.limits_met, CERTIFICATE_LIMIT))
+        return replace(completion, certificate=made)
 
     def _count_needed(self, constraint: Constraint) -> list[int]:
         """Returns the tokens that were enough to finish, before the first token and after each one."""
@@ -86,13 +91,6 @@ class Certifying:
         found = _compiling.describe_source(self.schema, vocabulary, close_objects=True, **self.policies)
         source = source_to_json(found)
         return {**source, "sha256": digest(source)}
-
-
-def with_certificate(completion: Completion, certificate: dict[str, Any] | None) -> Completion:
-    """Returns an answer with its certificate; without one, ``limits_met`` has the limit."""
-    if certificate is None:
-        return replace(completion, limits_met=(*completion.limits_met, CERTIFICATE_LIMIT))
-    return replace(completion, certificate=certificate)
 
 
 _USUAL = frozenset(

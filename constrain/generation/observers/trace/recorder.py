@@ -1,0 +1,134 @@
+"""The observer of ``trace``.
+
+A trace has a matcher of its own, which takes the tokens of the answer one by one. So it also has the masks in places
+where the answer needed none, inside forced text.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from constrain.generation.observers.choices import find_choices
+from constrain.generation.observers.observer import Observer
+from constrain.generation.observers.trace.records import LikelyToken, TokenTrace, TraceDelta
+from constrain.llama.decoding.answer import TokenObserver
+from constrain.llama.decoding.distribution import largest, log_sum
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from constrain.chat.reading.events import StreamEvent
+    from constrain.chat.reading.progress import Outcome, Progress
+    from constrain.engine.constraint import Matcher
+    from constrain.engine.terminals import ExpectedTerminal
+    from constrain.generation.observers.choices import Choices
+    from constrain.generation.observers.observer import Observers
+    from constrain.generation.plan import Plan
+    from constrain.llama.decoding.answer import Answer
+    from constrain.llama.decoding.distribution import Distribution
+
+TRACED_TOKENS = 10
+"""Likeliest tokens that a trace has for each place: as many among all tokens, and as many among the allowed ones."""
+
+TRACED_TERMINALS = 50
+"""Expected terminals that a trace has for each place; a grammar may have thousands."""
+
+
+class Trace(Observer, TokenObserver):
+    """Records the trace of one answer; reports ``trace``.
+
+    Args:
+        start: function from a token budget to a matcher of the answer; ``None`` for free text.
+        describe: function that returns the text and the bytes of a token.
+        choices: the choices of the answer.
+
+    Attributes:
+        tokens: one record for each token so far.
+    """
+
+    needs_logits = True
+
+    def __init__(
+        self,
+        start: Callable[[int], Matcher] | None,
+        describe: Callable[[int], tuple[str, bytes]],
+        choices: Choices,
+    ) -> None:
+        self.tokens: list[TokenTrace] = []
+        self._start = start
+        self._describe = describe
+        self._choices = choices
+        self._matcher: Matcher | None = None
+        self._row: Any = None  # of the mask: uint32, a bit for each token
+        self._n_reported = 0
+
+    @classmethod
+    def begin(cls, plan: Plan, others: Observers) -> Observer:
+        """Returns the observer of a new answer."""
+        return cls(plan.starter, plan.describe_token, find_choices(others))
+
+    def on_token(self, answer: Answer, number: int, distribution: Distribution) -> None:
+        """Records the next token. Raises ``RuntimeError`` for a token that no answer has in its place: a defect."""
+        token, logits, total = answer.tokens[number], distribution.logits, distribution.total
+        if self._matcher is None and self._start is not None:
+            self._matcher = self._start(answer.limit)
+            self._row = self._matcher.constraint.allocate_bitmask()[0]
+        matcher, n_vocab = self._matcher, len(logits)
+        if matcher is None:
+            allowed, mass, least = None, 1.0, 0
+            expected: tuple[ExpectedTerminal, ...] = ()
+            likeliest = [(each, distribution.logprob(each)) for each in largest(logits, TRACED_TOKENS)]
+        else:
+            matcher.fill_bitmask(self._row)
+            allowed = np.unpackbits(self._row.view(np.uint8), bitorder="little")[:n_vocab].view(np.bool_)
+            ids = np.flatnonzero(allowed)
+            among = logits[ids]
+            sum_allowed = log_sum(among)
+            mass = math.exp(min(0.0, sum_allowed - total))
+            likeliest = [(int(ids[each]), float(among[each]) - sum_allowed) for each in largest(among, TRACED_TOKENS)]
+            expected, least = matcher.expected_terminals()[:TRACED_TERMINALS], matcher.min_tokens_left
+        text, data = self._describe(token)
+        self.tokens.append(
+            TokenTrace(
+                token,
+                text,
+                data,
+                self._choices.origin(answer, number),
+                distribution.logprob(token),
+                n_vocab if allowed is None else len(ids),
+                mass,
+                tuple(
+                    self._likely(each, distribution.logprob(each), is_allowed=allowed is None or bool(allowed[each]))
+                    for each in largest(logits, TRACED_TOKENS)
+                ),
+                tuple(self._likely(each, logprob, is_allowed=True) for each, logprob in likeliest),
+                answer.limit - number,
+                least,
+                expected,
+            )
+        )
+        if matcher is not None and not matcher.accept(token):
+            raise RuntimeError(f"token {token} is in the answer, but its trace refuses it: {matcher.explain(token)}")
+
+    def on_cut(self, length: int) -> None:
+        """Removes the tokens behind the first ``length`` ones."""
+        if len(self.tokens) > length:
+            if self._matcher is not None:
+                self._matcher.rollback(len(self.tokens) - length)
+            del self.tokens[length:]
+
+    def events(self, answer: Answer) -> list[StreamEvent]:
+        """Returns the trace of the tokens that are new since the last call and that the answer cannot remove."""
+        found = self.tokens[self._n_reported : len(answer.tokens) - answer.n_doubtful]
+        self._n_reported += len(found)
+        return [TraceDelta(tuple(found))] if found else []
+
+    def finish(self, answer: Answer, progress: Progress, outcome: Outcome) -> dict[str, Any]:  # noqa: ARG002
+        """Returns the trace of all tokens."""
+        return {"trace": tuple(self.tokens)}
+
+    def _likely(self, token: int, logprob: float, *, is_allowed: bool) -> LikelyToken:
+        return LikelyToken(token, self._describe(token)[0], logprob, is_allowed)
