@@ -1,6 +1,6 @@
-"""Ready-made Lark grammars for common formats, which come with the package.
+"""Grammars: ready-made ones in Lark, for common formats; built in code; and exported for other programs.
 
-Each is a file ``grammars/NAME.lark`` in the sources. Its first comment describes the format, names its
+A ready-made grammar is a file ``grammars/NAME.lark`` in the sources. Its first comment describes the format, names its
 definition, and ends in an example.
 """
 
@@ -12,14 +12,16 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from constrain.engine.export import export
 from constrain.errors import GrammarError
+from constrain.language.grammar import GrammarBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from constrain.lark.source import Lark
 
-__all__ = ["Description", "describe", "load", "names"]
+__all__ = ["Description", "GrammarBuilder", "describe", "export", "load", "names"]
 
 
 class Description(NamedTuple):

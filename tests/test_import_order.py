@@ -39,10 +39,10 @@ _ORDER = """
     gbnf
     composition
     structural
-    grammars
     exporting
     vocabulary
     engine
+    grammars
     inspection
     certificates
     llama.prebuilt llama.binding llama.threads llama.decoding
@@ -61,6 +61,7 @@ _ORDER = """
     server.llama_server server.playground server.openapi
     server
     ray
+    events results tools parts strict options prompts
     __init__ example
     health
     cli

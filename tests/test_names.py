@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 import subprocess
@@ -11,6 +12,15 @@ from pathlib import Path
 import pytest
 
 import constrain
+from tests.support import for_each
+from tests.support.type_checkers import CHECKERS, check
+
+PAGE = (Path(__file__).parent.parent / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+
+MOST = 45
+"""Names at the top: what one reads through to find one."""
+
+MOVED = {name: module for module, names in constrain._MODULES.items() for name in names.split()}
 
 
 def run_python(*arguments: str) -> str:
@@ -27,12 +37,42 @@ def test_all_lists_exactly_the_public_names() -> None:
 
 
 def test_dir_has_the_public_names_and_modules_and_no_others() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
-    modules = set(re.findall(r"constrain\.([a-z]+)\b(?!_)", page.partition("## ")[0])) | {
-        "language"
-    }  # of grammars in code
+    modules = re.findall(r"^\| `constrain\.([a-z]+)` \| .", PAGE, re.MULTILINE)
     assert set(dir(constrain)) == {*constrain.__all__, *modules}
     assert all(getattr(constrain, name).__name__ == f"constrain.{name}" for name in modules)
+
+
+def test_names_at_the_top_are_few_and_each_says_when_to_use_it() -> None:
+    table = PAGE.partition("\n## Names of constrain\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`.*`) \| (?:to|for|as) ", table, re.MULTILINE)
+    names = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(names) == sorted(constrain.__all__)
+    assert len(names) <= MOST
+
+
+def test_the_names_that_an_error_places_are_those_of_their_modules() -> None:
+    for module, names in constrain._MODULES.items():
+        if names:
+            found = importlib.import_module(f"constrain.{module}")
+            assert set(names.split()) <= {*vars(found)}
+            assert module in ("errors", "grammars") or sorted(found.__all__) == sorted(names.split())
+
+
+@for_each("name", "ToolCall", "StructuralTag", "verify_certificate", "export")
+def test_a_name_of_another_module_is_an_error_that_says_where_it_is(name: str) -> None:
+    where = f"^{name} is in constrain.{MOVED[name]}: from constrain.{MOVED[name]} import {name}$"
+    with pytest.raises(AttributeError, match=where):
+        getattr(constrain, name)
+    with pytest.raises(ImportError, match=where):
+        exec(f"from constrain import {name}")
+    assert not hasattr(constrain, name)
+
+
+def test_an_unknown_name_is_a_plain_error() -> None:
+    with pytest.raises(AttributeError, match=r"^module 'constrain' has no attribute 'generate_all'$"):
+        _ = constrain.generate_all  # type: ignore[attr-defined]
+    with pytest.raises(ImportError, match=r"^cannot import name 'generate_all' from 'constrain'"):
+        exec("from constrain import generate_all")
 
 
 def test_a_module_without_its_extra_is_no_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +95,8 @@ def test_names_of_the_design_are_there() -> None:
     expected = """
         generate complete stream compile Model Vocabulary Constraint Matcher Grammar
         ConstrainError SchemaError UnsupportedSchemaError UnsatisfiableSchemaError GrammarError PatternError LimitError
-        BudgetError ModelError OutputValidationError
+        BudgetError ModelError OutputValidationError DraftError PrefixError CertificateError choose Regex Lark Gbnf tool
+        explain Quote Completion Finished TextDelta
     """
     assert set(expected.split()) <= set(constrain.__all__)
 
@@ -64,6 +105,21 @@ def test_public_things_say_where_they_are_public() -> None:
     for name in constrain.__all__:
         if name != "__version__":
             assert getattr(constrain, name).__doc__, name
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_type_checkers_see_every_public_name_and_no_other(tmp_path: Path, checker: str) -> None:
+    names = [f"constrain.{name}" for name in constrain.__all__]
+    for module in constrain._MODULES:
+        public = getattr(importlib.import_module(f"constrain.{module}"), "__all__", ())
+        names += [f"constrain.{module}.{name}" for name in public]
+    unknown = ["constrain.ToolCall", "constrain.generate_all", "constrain.tools.run_tool"]
+    lines = ["import constrain", *(f"reveal_type({name})" for name in names), *unknown]
+    shown = check(checker, "\n".join(lines), tmp_path)
+    assert len(re.findall(r"(?:-|:[0-9]+:) error: ", shown)) == len(unknown), shown
+    revealed = re.findall(r'(?:Revealed type is|Type of ".*" is) "(.*)"$', shown, re.MULTILINE)
+    assert len(revealed) == len(names), shown
+    assert {"Any", "Unknown", "object", "builtins.object"}.isdisjoint(revealed), shown
 
 
 @pytest.mark.slow

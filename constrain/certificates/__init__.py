@@ -7,7 +7,7 @@ with the engine. ``generation.observers.certificate`` makes the certificates of 
 
 from __future__ import annotations
 
-from constrain.certificates.certificate import certify
+from constrain.certificates.certificate import certify, verify_certificate
 from constrain.certificates.signing import sign, verify_signature
 
-__all__ = ["certify", "sign", "verify_signature"]
+__all__ = ["certify", "sign", "verify_certificate", "verify_signature"]

@@ -9,9 +9,6 @@ import pytest
 import typer.main
 
 import constrain
-import constrain.certificates
-import constrain.mcp
-import constrain.ray
 from constrain.cli.program import app
 from tests.support import for_each
 from tools.pages import command_line
@@ -48,9 +45,9 @@ def test_pages_and_plots_are_current() -> None:
 def test_every_public_name_has_one_place_in_the_reference() -> None:
     text = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
     places = ["".join(groups) for groups in PLACE.findall(text)]
-    packages = {"certificates": constrain.certificates, "mcp": constrain.mcp, "ray": constrain.ray}
-    of_packages = [f"{package}.{name}" for package, module in packages.items() for name in module.__all__]
-    assert sorted(places) == sorted([*constrain.__all__, *of_packages, *INTEGRATIONS])
+    modules = {name: getattr(constrain, name) for name in constrain._MODULES}
+    names = [f"{module}.{name}" for module, value in modules.items() for name in getattr(value, "__all__", ())]
+    assert sorted(places) == sorted([*constrain.__all__, *names, "errors.SchemaWarning", *INTEGRATIONS])
 
 
 @pytest.mark.slow

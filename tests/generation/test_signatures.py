@@ -6,8 +6,6 @@ import inspect
 import json
 import pydoc
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
@@ -23,14 +21,18 @@ from constrain.generation.planning import prepare
 from constrain.language.policies import DEFAULTS
 from tests.support import each_row, for_each
 from tests.support.schema_passes import MARK, counted_passes, new_schema, new_tools
+from tests.support.type_checkers import CHECKERS, check
 
-FUNCTIONS = [name for name in constrain.__all__ if inspect.isfunction(getattr(constrain, name, None))]
+PLACES = (constrain, constrain.grammars, constrain.parts, constrain.prompts, constrain.strict, constrain.tools)
+FUNCTIONS = {
+    name: value for place in PLACES for name in place.__all__ if inspect.isfunction(value := getattr(place, name, None))
+}
 COMPILING = ["compile", "explain", "export"]
 """Functions that take the policies of ``compile`` alone."""
 
 
 def parameters_of(name: str) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(getattr(constrain, name)).parameters
+    return inspect.signature(FUNCTIONS[name]).parameters
 
 
 GENERATING = [name for name in FUNCTIONS if "max_tokens" in parameters_of(name)]
@@ -50,7 +52,7 @@ def test_no_function_hides_its_keywords(name: str) -> None:
 @for_each("name", GENERATING)
 def test_help_lists_every_option_with_its_meaning(name: str) -> None:
     assert options_of(name) == {each: OPTION_DEFAULTS[each] for each in constrain.ChatOptions.__annotations__}
-    shown = pydoc.plain(pydoc.render_doc(getattr(constrain, name)))
+    shown = pydoc.plain(pydoc.render_doc(FUNCTIONS[name]))
     assert [each for each in options_of(name) if f" {each}: '" not in shown and f' {each}: "' not in shown] == []
     described = shown.partition("Options:")[2]
     of_compile = {*DEFAULTS} - {"sources"}  # one line names them together
@@ -84,6 +86,7 @@ def test_the_classes_for_checkers_describe_their_options() -> None:
 
 TYPED = """
 import constrain
+from constrain.tools import ToolCall
 from typing_extensions import assert_type
 
 class Mail: ...
@@ -99,7 +102,7 @@ async def check(model: constrain.Model, done: constrain.Finished, some: constrai
     assert_type(constrain.complete(model, "", schema=Mail), constrain.Completion[Mail])
     assert_type(constrain.complete(model, "", schema=list[int]).value, list[int])
     assert_type(constrain.complete(model, "", schema=constrain.Regex("a")).value, str)
-    assert_type(constrain.complete(model, "", schema=Mail, tools=[double]).value.calls, tuple[constrain.ToolCall, ...])
+    assert_type(constrain.complete(model, "", schema=Mail, tools=[double]).value.calls, tuple[ToolCall, ...])
     assert_type(await constrain.agenerate(model, "", schema=Mail), Mail)
     assert_type((await constrain.acomplete(model, "", schema=Mail)).value, Mail)
     assert_type(constrain.generate_batch(model, [""], schema=Mail), list[Mail])
@@ -111,13 +114,10 @@ async def check(model: constrain.Model, done: constrain.Finished, some: constrai
 """
 
 
-@pytest.mark.long
-def test_checkers_know_the_type_of_a_value(tmp_path: Path) -> None:
-    """Runs mypy, which reads the whole package."""
-    (tmp_path / "typed.py").write_text(TYPED, encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path)]
-    found = subprocess.run([*command, str(tmp_path / "typed.py")], capture_output=True, text=True, check=False)
-    assert found.stdout.startswith("Success"), found.stdout + found.stderr
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_checkers_know_the_type_of_a_value(tmp_path: Path, checker: str) -> None:
+    shown = check(checker, TYPED, tmp_path)
+    assert re.search("^(Success|0 errors)", shown, re.MULTILINE), shown
 
 
 _numbers = count()

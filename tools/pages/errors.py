@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _HEADER = f"""# Errors
 
 Every error that this package raises on purpose is a `ConstrainError`. Wrong arguments raise `TypeError` or
-`ValueError`, as anywhere in Python; files that cannot be read raise `OSError`. The [server](http.md) answers with a
-status and a code in their place.
+`ValueError`, as anywhere in Python; three of them raise a `ValueError` of their own. Files that cannot be read raise
+`OSError`. The [server](http.md) answers with a status and a code in their place.
 
 {NOTE}
 """
@@ -26,7 +26,8 @@ def page() -> str:
     """Returns the text of the page."""
     tree = inspect.cleandoc(errors.__doc__ or "").partition("\n\n")[2]
     parts = [_HEADER, f"```text\n{tree}\n```\n"]
-    for depth, error in _below(errors.ConstrainError, 2):
+    wrong = (kind for kind in ValueError.__subclasses__() if kind.__module__ == errors.__name__)
+    for depth, error in (*_below(errors.ConstrainError, 2), *((2, kind) for kind in wrong)):
         parts.append(f"\n{'#' * depth} {error.__name__}\n\n" + "\n\n".join(_told(error)) + "\n")
     return "".join(parts)
 
