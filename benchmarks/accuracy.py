@@ -186,7 +186,7 @@ def judge(task: dict[str, Any], completion: constrain.Completion) -> tuple[bool,
     if task["task"] == "extract":
         answer = value if isinstance(value, dict) else json_in(completion.text)
         return isinstance(answer, dict), count_right(answer, task["truth"])[0]
-    if isinstance(value, constrain.Reply):
+    if isinstance(value, constrain.tools.Reply):
         call = {"name": value[0].name, "arguments": json.loads(value[0].text)} if value.calls else None
     else:
         call = json_in(completion.text)

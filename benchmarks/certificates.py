@@ -102,7 +102,7 @@ def tasks(seed: int) -> Iterator[tuple[str, Any, dict[str, Any]]]:
             yield "grammar", "Write an example.", {"schema": grammars.load(next(ready))}
         if rng.random() < 0.1:
             answer = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}
-            yield "composition", "Who are you?", {"schema": constrain.sequence("My data: ", answer, ".")}
+            yield "composition", "Who are you?", {"schema": constrain.parts.sequence("My data: ", answer, ".")}
 
 
 def answers(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def as_json(tool: dict[str, Any]) -> dict[str, Any]:
     return {"type": "function", "function": tool}
 
 
-def plan_of(model: constrain.Model, tools: Sequence[constrain.FunctionTool]) -> Plan:
+def plan_of(model: constrain.Model, tools: Sequence[constrain.tools.FunctionTool]) -> Plan:
     """The request that requires one call of some tools."""
     return make_plan(model, "Do it.", None, {"tools": tools, "tool_choice": "required", "parallel_tool_calls": False})
 
@@ -99,7 +99,7 @@ def walk(constraint: constrain.Constraint, rng: Random, hurry: float, seconds: l
     return [*tokens, *rest]
 
 
-def call_of(plan: Plan, tokens: Sequence[int]) -> constrain.FunctionCall:
+def call_of(plan: Plan, tokens: Sequence[int]) -> constrain.tools.FunctionCall:
     """The one call of an answer, read as answers are."""
     progress = plan.progress(0, None)
     for token in tokens:
@@ -117,7 +117,7 @@ def flaw(parameters: dict[str, Any], text: str) -> str | None:
     return None if error is None else f"{error.json_path}: {error.message}"[:300]
 
 
-def measure_tool(model: constrain.Model, tool: constrain.FunctionTool) -> dict[str, Any]:
+def measure_tool(model: constrain.Model, tool: constrain.tools.FunctionTool) -> dict[str, Any]:
     """What compiling a tool takes, and what is wrong with the calls written for it."""
     plan, begin = plan_of(model, [tool]), time.perf_counter()
     constraint = compile_plan(plan)
@@ -139,8 +139,8 @@ def measure_server(model: constrain.Model, listed: Listed) -> dict[str, Any]:
     refused, found = dict(listed.refused), []
     for given in listed.tools:
         try:
-            tool = constrain.tool_from_json(as_json(given))
-            assert isinstance(tool, constrain.FunctionTool)
+            tool = constrain.tools.tool_from_json(as_json(given))
+            assert isinstance(tool, constrain.tools.FunctionTool)
             found.append(measure_tool(model, tool))
         except ConstrainError as error:  # noqa: PERF203
             refused[given["name"]] = str(error)
@@ -160,11 +160,11 @@ def measure_together(tools: list[dict[str, Any]], walks: int) -> dict[str, Any]:
     """What a request with some tools takes in this process, and whether calls among them are valid."""
     model = constrain.Model()
     by_name = {tool["name"]: tool["parameters"] for tool in tools}
-    warm = compile_plan(plan_of(model, [constrain.tool_from_json(as_json(WARM_UP))]))
+    warm = compile_plan(plan_of(model, [constrain.tools.tool_from_json(as_json(WARM_UP))]))
     warm.matcher().fill_bitmask(warm.allocate_bitmask()[0])
     gc.collect()
     before, begin = reset_peak(), time.perf_counter()
-    made = [constrain.tool_from_json(as_json(tool)) for tool in tools]
+    made = [constrain.tools.tool_from_json(as_json(tool)) for tool in tools]
     read = time.perf_counter() - begin
     plan, begin = plan_of(model, made), time.perf_counter()
     constraint = compile_plan(plan)

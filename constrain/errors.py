@@ -171,9 +171,9 @@ def deep_enough() -> Iterator[None]:
 class ExportError(ConstrainError):
     """A language cannot be written as GBNF, Lark or a regular expression; the message says why.
 
-    Raised by ``Constraint.export`` and ``constrain.export``: for keys or items that must differ, for example, which no
-    such grammar can say; for recursion in a regular expression; for special tokens without a spelling. What to do:
-    change the place that ``pointer`` or the message names (``"additionalProperties": false`` leaves no unknown keys
+    Raised by ``Constraint.export`` and ``constrain.grammars.export``: for keys or items that must differ, for example,
+    which no such grammar can say; for recursion in a regular expression; for special tokens without a spelling. What to
+    do: change the place that ``pointer`` or the message names (``"additionalProperties": false`` leaves no unknown keys
     that must differ), or export to another target. ``LimitError`` is raised for a grammar that would be too long.
 
     Attributes:

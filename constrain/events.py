@@ -9,8 +9,8 @@ from constrain.chat.reading.events import (
     ReasoningDelta,
     RefusalDelta,
     StreamEvent,
-    TraceDelta,
 )
+from constrain.generation.observers.trace.records import TraceDelta
 from constrain.partial.reader import FieldEvent, FieldReader
 
 __all__ = [

@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 
 import constrain
-from constrain import Lark, sequence, text
+from constrain import Lark
+from constrain.parts import sequence, text
 
 QUERY = Lark(
     r"""

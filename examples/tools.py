@@ -27,7 +27,7 @@ def temperature(city: str, unit: Literal["celsius", "fahrenheit"] = "celsius") -
 def main() -> None:
     """Prints each step of the conversation, and the answer."""
     with constrain.Model(sys.argv[1] if len(sys.argv) > 1 else None) as model:
-        run = constrain.run_tools(
+        run = constrain.tools.run_tools(
             model,
             "How warm is it in Rome?",
             tools=[temperature],

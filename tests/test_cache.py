@@ -139,7 +139,7 @@ def test_other_schemas_and_vocabularies_are_other_constraints() -> None:
 
 
 def grammar(letter: bytes) -> constrain.Grammar:
-    builder = constrain.GrammarBuilder()
+    builder = constrain.grammars.GrammarBuilder()
     deep: tree.Expression = tree.Literal(letter)
     for _ in range(300):
         deep = tree.Concatenation((deep, tree.Literal(b"x")))
@@ -542,7 +542,7 @@ def test_each_type_reads_a_text_as_if_it_were_the_only_one(text: str, kinds: lis
     for kind in (*kinds, *reversed(kinds)):
         adapter = TypeAdapter(kind)
         value, document = adapter.validate_json(text), json.dumps(adapter.json_schema())
-        result, reader = result_type(kind), constrain.FieldReader(kind)
+        result, reader = result_type(kind), constrain.events.FieldReader(kind)
         reader.feed(text)
         reader.finish()
         for found in (result.parse(text), reader.value):
@@ -661,8 +661,10 @@ def test_each_field_of_a_grammar_is_in_its_digest() -> None:
     constrain.Lark,
     constrain.Gbnf,
     lambda end: constrain.Lark("start: @a", description="d", grammars={"a": end}),
-    lambda end: constrain.StructuralTag({"format": {"type": "const_string", "value": end}}),
-    lambda end: constrain.sequence("a", constrain.choice("b", constrain.repeat(constrain.Regex(end)))),
+    lambda end: constrain.parts.StructuralTag({"format": {"type": "const_string", "value": end}}),
+    lambda end: constrain.parts.sequence(
+        "a", constrain.parts.choice("b", constrain.parts.repeat(constrain.Regex(end)))
+    ),
 )
 def test_sources_that_differ_where_printing_ends_have_different_digests(make: Any) -> None:
     one, same, other = (make("a" * 1_000 + end) for end in "bbc")

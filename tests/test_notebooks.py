@@ -7,30 +7,22 @@ from dataclasses import replace
 from typing import Any
 
 import constrain
-from constrain import (
+from constrain import Completion, Lark, Regex, grammars
+from constrain.certificates.certificate import certify, chain
+from constrain.notebooks import LINE_CHARACTERS
+from constrain.parts import StructuralTag, choice, repeat, sequence, text
+from constrain.results import (
     Captures,
     Chosen,
-    Completion,
-    CustomCall,
-    CustomTool,
     FieldConfidence,
-    Lark,
     LikelyToken,
-    Regex,
     Report,
-    StructuralTag,
     Timings,
     TokenLogprob,
     TokenTrace,
     Usage,
-    choice,
-    grammars,
-    repeat,
-    sequence,
-    text,
 )
-from constrain.certificates.certificate import certify, chain
-from constrain.notebooks import LINE_CHARACTERS
+from constrain.tools import CustomCall, CustomTool
 from tests.support import for_each
 
 MARKUP = "<b>&\"'"
@@ -118,7 +110,7 @@ NOTE = CustomTool("note", "Notes.")
         lambda: compiled({"const": 1, LONG: 1}).report,
         lambda: constrain.explain({"const": LONG}, ""),
         lambda: constrain.explain({"enum": [chr(code) for code in range(100, 300, 2)]}, '"'),
-        lambda: constrain.LogitsProcessor(compiled({"const": LONG})),
+        lambda: constrain.results.LogitsProcessor(compiled({"const": LONG})),
         lambda: compiled({"const": LONG}).grammar.terminals[0],
         lambda: compiled({"enum": [{LONG: 1}, 2]}).grammar.rules[0],
         lambda: grammars.load("sql_select"),
@@ -128,22 +120,22 @@ NOTE = CustomTool("note", "Notes.")
         lambda: StructuralTag({"format": {"type": "const_string", "value": LONG}}, description=LONG),
         lambda: sequence(LONG, Regex(LONG), repeat(LONG, separator=LONG), {"const": LONG}),
         lambda: replace(FIELD, value=LONG),
-        lambda: constrain.Alternative(LONG, 0.5),
+        lambda: constrain.results.Alternative(LONG, 0.5),
         lambda: Chosen(LONG, 0.5, {LONG: 0.5}, -1.0, 0.5),
-        lambda: constrain.Arguments(LONG, {"a": LONG}, (LONG,), {"a": LONG}),
+        lambda: constrain.tools.Arguments(LONG, {"a": LONG}, (LONG,), {"a": LONG}),
         lambda: CustomCall("1", NOTE, LONG),
-        lambda: constrain.ToolRun(constrain.Reply((CustomCall("1", NOTE, LONG),), LONG, LONG), [], ()),
-        lambda: constrain.Refusal(LONG),
-        lambda: constrain.FieldEvent("complete", (LONG,), LONG, LONG, LONG),
+        lambda: constrain.tools.ToolRun(constrain.tools.Reply((CustomCall("1", NOTE, LONG),), LONG, LONG), [], ()),
+        lambda: constrain.results.Refusal(LONG),
+        lambda: constrain.events.FieldEvent("complete", (LONG,), LONG, LONG, LONG),
         lambda: constrain.Finished(completion(LONG)),
-        lambda: constrain.ReasoningDelta(LONG),
-        lambda: constrain.RefusalDelta(LONG),
-        lambda: constrain.ArgumentsDelta(0, LONG),
+        lambda: constrain.events.ReasoningDelta(LONG),
+        lambda: constrain.events.RefusalDelta(LONG),
+        lambda: constrain.events.ArgumentsDelta(0, LONG),
         lambda: constrain.TextDelta(LONG, (TOKEN,)),
-        lambda: constrain.TraceDelta((TRACED,)),
+        lambda: constrain.events.TraceDelta((TRACED,)),
         lambda: TRACED,
         lambda: TOKEN,
-        lambda: constrain.Violation(LONG, (LONG,), LONG, LONG),
+        lambda: constrain.strict.Violation(LONG, (LONG,), LONG, LONG),
     ],
 )
 def test_long_values_are_cut(shown: Any) -> None:

@@ -35,7 +35,7 @@ def verify_signature(certificate: Mapping[str, Any], public_key_pem: bytes | str
     """Checks that the owner of a key has signed a certificate. Raises ValueError.
 
     ``public_key_pem``: the Ed25519 key that ``openssl pkey -pubout`` writes. What the certificate claims is checked by
-    ``constrain.verify_certificate``.
+    ``constrain.certificates.verify_certificate``.
     """
     _load_cryptography()
     from cryptography.exceptions import InvalidSignature

@@ -101,7 +101,8 @@ class Composition(Composed):
 def sequence(*parts: object) -> Source:
     r"""Returns a composition of the parts one after the other, with nothing between them.
 
-    >>> from constrain import Vocabulary, compile, sequence, text
+    >>> from constrain import Vocabulary, compile
+    >>> from constrain.parts import sequence, text
     >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
     >>> reasoned = compile(sequence(text(until="\n"), "\n", {"type": "integer"}), vocabulary)
     >>> reasoned.accepts("six times seven\n42"), reasoned.accepts("42")
@@ -115,7 +116,8 @@ def sequence(*parts: object) -> Source:
 def choice(*parts: object) -> Source:
     """Returns a composition of any one of the parts; at least one part is required.
 
-    >>> from constrain import Regex, Vocabulary, choice, compile
+    >>> from constrain import Regex, Vocabulary, compile
+    >>> from constrain.parts import choice
     >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
     >>> compile(choice(Regex("[0-9]+"), "none"), vocabulary).accepts("none")
     True
@@ -130,7 +132,8 @@ def choice(*parts: object) -> Source:
 def repeat(part: object, min: int = 0, max: int | None = None, *, separator: object = "") -> Source:  # noqa: A002
     r"""Returns a composition of a part repeated ``min`` to ``max`` times, with ``separator``, a part, in between.
 
-    >>> from constrain import Vocabulary, compile, repeat
+    >>> from constrain import Vocabulary, compile
+    >>> from constrain.parts import repeat
     >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
     >>> lines = compile(repeat({"type": "object"}, 1, separator="\n"), vocabulary)
     >>> lines.accepts('{}\n{"a": 1}'), lines.accepts("")
@@ -152,7 +155,8 @@ def text(*, until: str | None = None, max_length: int | None = None) -> Source:
 
     The text and the delimiter after it contain the delimiter only at the end. The text may be empty.
 
-    >>> from constrain import Vocabulary, compile, sequence, text
+    >>> from constrain import Vocabulary, compile
+    >>> from constrain.parts import sequence, text
     >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
     >>> quoted = compile(sequence("<<", text(until=">>", max_length=80), ">>"), vocabulary)
     >>> quoted.accepts("<<a > b>>"), quoted.accepts("<<a>>>"), quoted.accepts("<<a>>b>>")

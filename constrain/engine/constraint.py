@@ -323,8 +323,9 @@ class Constraint:
     def export(self, to: Target, *, repeated_keys: bool = False) -> str:
         """Returns a text with the same language for other programs: ``"gbnf"``, ``"lark"`` or ``"regex"``.
 
-        ``constrain.export`` does so without a vocabulary; it describes the notations and ``repeated_keys``. Raises
-        ``ExportError`` if the notation cannot say the language, and ``LimitError`` if the text would be too long.
+        ``constrain.grammars.export`` does so without a vocabulary; it describes the notations and ``repeated_keys``.
+        Raises ``ExportError`` if the notation cannot say the language, and ``LimitError`` if the text would be too
+        long.
 
         >>> from constrain import Lark, Vocabulary, compile
         >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])

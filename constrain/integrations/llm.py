@@ -51,7 +51,7 @@ def register_models(register: Callable[..., None]) -> None:
 
 
 class ConstrainOptions(llm.Options):
-    """The options of a prompt (``llm -o NAME VALUE``); ``constrain.Options`` says more about each."""
+    """The options of a prompt (``llm -o NAME VALUE``); ``constrain.options.Options`` says more about each."""
 
     max_tokens: int | None = Field(None, ge=1, description="Tokens that the answer may have")
     temperature: float | None = Field(None, ge=0, description="Randomness; 0 takes the most likely token")

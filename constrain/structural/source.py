@@ -34,7 +34,8 @@ class StructuralTag(Source):
     (``pointer``) for a tag that is malformed or not supported, ``PatternError`` for a pattern, and ``LimitError``.
     ``compile`` and ``generate`` raise the errors of the schemas and grammars inside.
 
-    >>> from constrain import StructuralTag, Vocabulary, compile
+    >>> from constrain import Vocabulary, compile
+    >>> from constrain.parts import StructuralTag
     >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
     >>> call = {"begin": "<f>", "content": {"type": "json_schema", "json_schema": {"type": "integer"}}, "end": "</f>"}
     >>> tag = {"format": {"type": "triggered_tags", "triggers": ["<f"], "tags": [call]}}

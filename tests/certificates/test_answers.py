@@ -30,7 +30,7 @@ TOOL = {
 }
 LARK = constrain.Lark('start: name " is " AGE\nname[capture]: /[A-Z][a-z]{1,8}/\nAGE: /[0-9]{1,3}/')
 QUOTED = {"type": "object", "properties": {"said": {"type": "string", "x-quote": True}}, "required": ["said"]}
-COMPOSED = constrain.sequence("Age: ", constrain.choice("young", "old", constrain.Regex("[0-9]{2}")), "!")
+COMPOSED = constrain.parts.sequence("Age: ", constrain.parts.choice("young", "old", constrain.Regex("[0-9]{2}")), "!")
 
 KINDS: dict[str, dict[str, Any]] = {
     "json_schema": {"schema": PERSON},
@@ -69,7 +69,7 @@ def parsed(answer: constrain.Completion) -> dict[str, Any]:
 def test_an_answer_is_proved_and_repeated(model: constrain.Model, kind: str) -> None:
     answer = answered(model, **KINDS[kind])
     certificate = parsed(answer)
-    assert constrain.verify_certificate(certificate) == certificate["sha256"]
+    assert constrain.certificates.verify_certificate(certificate) == certificate["sha256"]
     assert answer.text in certificate["text"]
     assert [entry[0] for entry in certificate["tokens"]] == list(answer.tokens)
     assert certificate["budget"]["needed"][-1] == 0
@@ -119,7 +119,7 @@ def test_all_ways_to_generate_have_it(model: constrain.Model) -> None:
     found = [last.completion, asyncio.run(constrain.acomplete(model, ASKED, **options))]
     found += constrain.complete_batch(model, [ASKED, "Bob is 7."], **options)
     for answer in found:
-        constrain.verify_certificate(parsed(answer))
+        constrain.certificates.verify_certificate(parsed(answer))
     assert constrain.complete(model, ASKED, schema=PERSON, max_tokens=60).certificate is None
 
 
@@ -153,12 +153,12 @@ def test_another_model_and_another_source_are_told(model: constrain.Model) -> No
 
 
 def test_a_grammar_made_by_hand_has_no_other_source(model: constrain.Model) -> None:
-    builder = constrain.GrammarBuilder()
+    builder = constrain.grammars.GrammarBuilder()
     word = builder.terminal("word", constrain.Regex("[a-z]{1,5}").grammar().terminals[0].expression)
     builder.define(builder.rule("start"), [[word]])
     found = parsed(answered(model, schema=builder.build()))
     assert found["source"]["kind"] == "grammar"
-    constrain.verify_certificate(found)
+    constrain.certificates.verify_certificate(found)
     with pytest.raises(ValueError, match=r"^the source is a Grammar made by hand"):
         recompile(found)
 

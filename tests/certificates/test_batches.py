@@ -44,7 +44,7 @@ def require_chain(certificates: list[dict[str, Any]]) -> None:
     before = None
     for certificate in certificates:
         assert certificate["previous"] == before
-        before = constrain.verify_certificate(certificate, before)
+        before = constrain.certificates.verify_certificate(certificate, before)
 
 
 def test_each_certificate_names_the_one_before_it(model: constrain.Model, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_endpoints_answer_with_a_certificate(
         answer = ask(application, "POST", path, json={"model": "small", **body, "certificate": "prompt"})
     assert answer.status_code == 200, answer.text
     certificate = certificate_of(answer.json())
-    constrain.verify_certificate(certificate)
+    constrain.certificates.verify_certificate(certificate)
     assert set(json.loads(certificate["text"])) == {"age", "mood"}
     recompile(certificate, model.vocabulary)
     assert replay(model, certificate) is None
@@ -81,7 +81,7 @@ def test_a_stream_ends_with_it(application: Application) -> None:
     chunks = chunks_of(chat(application, messages=MESSAGES, response_format=FORMAT, certificate=True, stream=True))
     (found,) = [each["choices"][0]["constrain"]["certificate"] for each in chunks if "constrain" in each["choices"][0]]
     assert set(found["prompt"]) == {"sha256", "count"}
-    constrain.verify_certificate(found)
+    constrain.certificates.verify_certificate(found)
 
 
 @pytest.mark.slow
@@ -90,7 +90,7 @@ def test_tools_have_it_too(application: Application) -> None:
     answer = chat(application, messages=MESSAGES, tools=[tool], tool_choice="required", certificate=True).json()
     certificate = certificate_of(answer)
     assert certificate["source"]["kind"] == "answer"
-    constrain.verify_certificate(certificate)
+    constrain.certificates.verify_certificate(certificate)
 
 
 @for_each(

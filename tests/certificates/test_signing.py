@@ -39,7 +39,7 @@ CERTIFICATE = made('{"n": 1, "s": "x"}')
 def test_a_signature_is_outside_of_the_hash() -> None:
     signed = sign(CERTIFICATE, private_pem(KEY))
     assert signed["sha256"] == CERTIFICATE["sha256"]
-    assert constrain.verify_certificate(signed) == CERTIFICATE["sha256"]
+    assert constrain.certificates.verify_certificate(signed) == CERTIFICATE["sha256"]
     verify_signature(signed, public_pem(KEY))
     verify_signature(sign(signed, private_pem(OTHER).decode()), public_pem(OTHER).decode())
 

@@ -157,7 +157,7 @@ A, B = ["literal", ["a"]], ["literal", ["b"]]
 )
 def test_expressions_that_the_format_does_not_know_match_nothing(expressions: list[Any]) -> None:
     with pytest.raises(ValueError, match=r"malformed|does not match|contains itself|cuts"):
-        constrain.verify_certificate(of_word(expressions))
+        constrain.certificates.verify_certificate(of_word(expressions))
 
 
 EDGE = [0, 0, 1, [], [], -1, -1]
@@ -187,16 +187,16 @@ EDGE = [0, 0, 1, [], [], -1, -1]
     *({"numbers_by_double": value} for value in (None, 0, [])),
 )
 def test_values_of_another_type_are_refused(changed: dict[str, Any]) -> None:
-    constrain.verify_certificate(of_word())
+    constrain.certificates.verify_certificate(of_word())
     with pytest.raises(ValueError, match=r"^(\w+: number \d is malformed$|step 0 of the derivation, at byte 2: )"):
-        constrain.verify_certificate(of_word(**changed))
+        constrain.certificates.verify_certificate(of_word(**changed))
 
 
 def test_huge_scales_are_refused_at_once() -> None:
     with pytest.raises(ValueError, match="does not match"):
-        constrain.verify_certificate(of_word([["multiple", 7, 10**12]]))
+        constrain.certificates.verify_certificate(of_word([["multiple", 7, 10**12]]))
     digits = of_word([["multiple", 2**14000, 14000]], [[10, "1"]], text="1", derivation=[[0, 1], -1])
-    constrain.verify_certificate(digits)
+    constrain.certificates.verify_certificate(digits)
 
 
 def test_a_pattern_may_be_nested_as_deep_as_the_compiler_allows() -> None:
@@ -205,19 +205,19 @@ def test_a_pattern_may_be_nested_as_deep_as_the_compiler_allows() -> None:
         pattern = f"({pattern}a)?"
     constraint = constrain.compile({"type": "string", "pattern": f"^{pattern}$"}, byte_vocabulary())
     text = '"c' + "a" * MAX_PATTERN_NESTING + '"'
-    constrain.verify_certificate(json.loads(canonical(certify(constraint, list(text.encode())))))
+    constrain.certificates.verify_certificate(json.loads(canonical(certify(constraint, list(text.encode())))))
 
 
 @pytest.mark.slow
 def test_expressions_that_are_nested_without_end_are_refused() -> None:
     deep: list[Any] = [["literal", ["ab"]], *(["all", [number]] for number in range(10_000))]
     with pytest.raises(ValueError, match="recursion"):
-        constrain.verify_certificate(of_word(deep))
+        constrain.certificates.verify_certificate(of_word(deep))
 
 
 def test_numbers_that_json_does_not_have_are_refused() -> None:
     with pytest.raises(ValueError, match="Out of range float"):
-        constrain.verify_certificate(of_word(claim=float("inf")))
+        constrain.certificates.verify_certificate(of_word(claim=float("inf")))
 
 
 @pytest.mark.parametrize("arguments", [[], ["0" * 64]])
@@ -249,27 +249,27 @@ def test_malformed_certificates_are_value_errors() -> None:
             with pytest.raises(
                 ValueError, match=rf"^{name}: number 0 is malformed$|^the certificate is malformed|^the format is"
             ):
-                constrain.verify_certificate(broken)
+                constrain.certificates.verify_certificate(broken)
     with pytest.raises(ValueError, match="malformed"):
-        constrain.verify_certificate({})
+        constrain.certificates.verify_certificate({})
 
 
 @pytest.mark.slow
 def test_changes_are_refused() -> None:
     good = made('{"n": 1, "s": "abc"}')
-    constrain.verify_certificate(good)
+    constrain.certificates.verify_certificate(good)
     with pytest.raises(ValueError, match="the hash of the certificate does not agree"):
-        constrain.verify_certificate({**good, "text": '{"n": 2, "s": "abc"}'})
+        constrain.certificates.verify_certificate({**good, "text": '{"n": 2, "s": "abc"}'})
     with pytest.raises(ValueError, match="the tokens spell another text"):
-        constrain.verify_certificate(sealed(good, text='{"n": 2, "s": "abc"}'))
+        constrain.certificates.verify_certificate(sealed(good, text='{"n": 2, "s": "abc"}'))
     body = {name: value for name, value in good.items() if name != "sha256"} | {"grammar_sha256": "0" * 64}
     with pytest.raises(ValueError, match="the hash of the grammar does not agree"):
-        constrain.verify_certificate({**body, "sha256": digest(body)})
+        constrain.certificates.verify_certificate({**body, "sha256": digest(body)})
     steps = good["derivation"]
     for number in range(len(steps)):
         for changed in (steps[:number] + steps[number + 1 :], steps[: number + 1] + steps[number:]):
             with pytest.raises(ValueError, match="of the derivation"):
-                constrain.verify_certificate(sealed(good, derivation=changed))
+                constrain.certificates.verify_certificate(sealed(good, derivation=changed))
 
 
 @for_each(
@@ -287,10 +287,10 @@ def test_changes_are_refused() -> None:
 def test_budgets(limit: int | None, needed: list[int], holds: bool) -> None:
     certificate = sealed(made('{"n": 1, "s": "x"}'), budget={"max_tokens": limit, "needed": needed})
     if holds:
-        constrain.verify_certificate(certificate)
+        constrain.certificates.verify_certificate(certificate)
     else:
         with pytest.raises(ValueError, match="budget of"):
-            constrain.verify_certificate(certificate)
+            constrain.certificates.verify_certificate(certificate)
 
 
 def test_the_schema_is_asked_too() -> None:
@@ -322,7 +322,7 @@ def test_canonical_json_is_the_same_in_all_processes() -> None:
         )
         found.add(done.stdout)
     (text,) = found
-    constrain.verify_certificate(json.loads(text))
+    constrain.certificates.verify_certificate(json.loads(text))
 
 
 THINK = constrain.Vocabulary.from_tokens(
@@ -343,7 +343,7 @@ def thought(*tokens: int) -> dict[str, Any]:
 def test_no_text_is_hidden_between_ordinary_tokens_that_spell_a_special_one(hidden: list[Any]) -> None:
     good = thought(*b"evil")
     assert good["text"] == "evil"
-    constrain.verify_certificate(good)
+    constrain.certificates.verify_certificate(good)
     tokens = [hidden[0], *good["tokens"][1:-1], hidden[1]]
     ends = [len(verifier.data(hidden[0][1]))]
     ends += [ends[0] + 4, ends[0] + 4 + len(verifier.data(hidden[1][1]))]
@@ -351,44 +351,46 @@ def test_no_text_is_hidden_between_ordinary_tokens_that_spell_a_special_one(hidd
     forged = sealed(good, tokens=tokens, derivation=steps)
     for text in ("", "evil", good["text"]):
         with pytest.raises(ValueError, match="the tokens spell another text"):
-            constrain.verify_certificate({**sealed(forged, text=text)})
+            constrain.certificates.verify_certificate({**sealed(forged, text=text)})
     shown = b"".join(verifier.data(text) for _, text, *_ in tokens)
-    constrain.verify_certificate(sealed(forged, text={"hex": shown.hex()}))  # nothing is hidden; tokens are claims
+    constrain.certificates.verify_certificate(
+        sealed(forged, text={"hex": shown.hex()})
+    )  # nothing is hidden; tokens are claims
 
 
 def test_the_bytes_of_ordinary_tokens_are_text_whatever_they_are() -> None:
     constraint = constrain.compile(constrain.Lark('start: "a" <[255]> "b" <[254]>'), THINK, cache=False)
     found = certify(constraint, [97, 255, 98, 254])
     assert found["text"] == {"hex": "61ff62fe"}
-    constrain.verify_certificate(found)
+    constrain.certificates.verify_certificate(found)
 
 
 @pytest.mark.parametrize("other", [[97, "b"], [97, "", "a"], [97, {"hex": "6161"}]], ids=json.dumps)
 def test_a_token_has_one_text(other: list[Any]) -> None:
     good = thought(*b"aa")
     with pytest.raises(ValueError, match=r"token \d has another text elsewhere"):
-        constrain.verify_certificate(sealed(good, tokens=[*good["tokens"][:2], other, good["tokens"][3]]))
+        constrain.certificates.verify_certificate(sealed(good, tokens=[*good["tokens"][:2], other, good["tokens"][3]]))
 
 
 def test_the_hash_of_the_source_must_agree() -> None:
     good = made('{"n": 1, "s": "x"}')
     source = {**good["source"], "sha256": digest(good["source"])}
-    constrain.verify_certificate(sealed(good, source=source))
+    constrain.certificates.verify_certificate(sealed(good, source=source))
     for wrong in ({**source, "text": "{}"}, {**source, "sha256": "0" * 64}):
         with pytest.raises(ValueError, match="the hash of the source does not agree"):
-            constrain.verify_certificate(sealed(good, source=wrong))
+            constrain.certificates.verify_certificate(sealed(good, source=wrong))
 
 
 def test_a_certificate_stands_behind_the_one_that_it_names() -> None:
     first = of_word()
     second = of_word(previous=first["sha256"])
-    assert constrain.verify_certificate(second, previous=first["sha256"]) == second["sha256"]
-    constrain.verify_certificate(first, previous=second["sha256"])  # it begins a chain of its own
+    assert constrain.certificates.verify_certificate(second, previous=first["sha256"]) == second["sha256"]
+    constrain.certificates.verify_certificate(first, previous=second["sha256"])  # it begins a chain of its own
     for before in (None, second["sha256"], ""):
         with pytest.raises(ValueError, match="names another certificate before it"):
-            constrain.verify_certificate(second, previous=before)
+            constrain.certificates.verify_certificate(second, previous=before)
     with pytest.raises(ValueError, match="previous: number 0 is malformed"):
-        constrain.verify_certificate(of_word(previous=5), previous=5)  # type: ignore[arg-type]
+        constrain.certificates.verify_certificate(of_word(previous=5), previous=5)  # type: ignore[arg-type]
 
 
 ANY: list[Any] = ["class", [[0, 0x10FFFF]], "json"]

@@ -11,10 +11,11 @@ from typing import Any, Literal
 import pytest
 
 import constrain
-from constrain import Lark, Regex, choice, grammars, repeat, sequence, text
+from constrain import Lark, Regex, grammars
 from constrain.composition.nodes import MAX_PARTS
 from constrain.composition.ways import MAX_WAYS
 from constrain.language.digest import source_digest
+from constrain.parts import choice, repeat, sequence, text
 from constrain.work import MAX_NESTING
 from tests.support import LONG, byte_vocabulary, for_each, maskbench_that_compiles
 
@@ -282,7 +283,7 @@ def test_wrong_arguments_are_refused_at_once(make: Any, error: type[Exception], 
 
 
 def test_a_grammar_that_is_empty_or_ignores_terminals_is_no_part() -> None:
-    builder = constrain.GrammarBuilder()
+    builder = constrain.grammars.GrammarBuilder()
     start = builder.rule("start")
     builder.define(start, [[start]])
     with pytest.raises(constrain.GrammarError, match="language is empty"):

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain import Lark, Regex, choice, grammars, repeat, sequence
+from constrain import Lark, Regex, grammars
+from constrain.parts import choice, repeat, sequence
 from tests.support import LONG, byte_vocabulary, for_each, maskbench_that_compiles
 
 WORDS = Lark('start: W+\nW: /[a-z]+/\n%ignore " "')

@@ -63,7 +63,7 @@ def every_answer(model: constrain.Model, prompt: str, schema: Any) -> list[Compl
             for _ in Decoding(context, running.answer).steps():
                 pass
         running.progress.finish()
-        found.append(running.completion(0, constrain.Timings(0, 0, 0, 0)))
+        found.append(running.completion(0, constrain.results.Timings(0, 0, 0, 0)))
         wanted = following(script)
     return found
 
@@ -304,7 +304,7 @@ def test_nothing_is_asked_after_the_deadline(
                 running.answer.deadline = time.monotonic() - 1
     assert len(asked) == count
     running.finish()
-    assert told_apart(running.completion(0, constrain.Timings(0, 0, 0, 0)))
+    assert told_apart(running.completion(0, constrain.results.Timings(0, 0, 0, 0)))
 
 
 @pytest.mark.slow

@@ -54,7 +54,7 @@ def nested_composition() -> Any:
     made: Any = "a"
     with contextlib.suppress(constrain.LimitError):
         while True:
-            made = constrain.choice(constrain.sequence(made, ""), "b")
+            made = constrain.parts.choice(constrain.parts.sequence(made, ""), "b")
     return made
 
 

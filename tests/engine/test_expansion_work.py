@@ -130,7 +130,7 @@ def test_the_parts_of_a_structural_tag_share_the_work(monkeypatch: pytest.Monkey
     def compiled(*sizes: int) -> constrain.Constraint:
         parts = [{"type": "regex", "pattern": f"([ab]{{1,{size}}}a)*"} for size in sizes]
         tag = {"type": "structural_tag", "format": {"type": "sequence", "elements": parts}}
-        return constrain.compile(constrain.StructuralTag(tag), byte_vocabulary(), cache=False)
+        return constrain.compile(constrain.parts.StructuralTag(tag), byte_vocabulary(), cache=False)
 
     compiled(5, 6, 7, 8)
     monkeypatch.setattr(_work, "MAX_COMPILE_WORK", _work.steps_taken() // 2)

@@ -36,7 +36,7 @@ def test_a_limit_of_a_terminal_names_its_schema(schema: Any, pointer: str, limit
 
 
 def test_a_limit_in_a_composition_names_the_part_and_its_schema() -> None:
-    error = refused(constrain.sequence("x", constrain.choice({"properties": {"a": LONG}}, "y")))
+    error = refused(constrain.parts.sequence("x", constrain.parts.choice({"properties": {"a": LONG}}, "y")))
     assert error.pointer == "/1/0/properties/a"
 
 

@@ -17,7 +17,9 @@ LANGUAGES: dict[str, Any] = {
     "a number": {"type": "number", "minimum": -2, "multipleOf": 0.5},
     "a pattern": constrain.Regex("(ab|[0-9]{2,4})+!?"),
     "a Lark grammar": constrain.Lark('start: "a" NAME ("," NAME)* ";"?\nNAME: /[b-e]+/\n%ignore " "'),
-    "a composition": constrain.sequence("so: ", constrain.choice({"type": "boolean"}, constrain.Regex("[ab]+"))),
+    "a composition": constrain.parts.sequence(
+        "so: ", constrain.parts.choice({"type": "boolean"}, constrain.Regex("[ab]+"))
+    ),
 }
 
 

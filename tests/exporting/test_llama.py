@@ -64,7 +64,7 @@ def _is_text(text: bytes) -> bool:
 def test_llama_cpp_reads_exported_schemas(name: str, model: constrain.Model) -> None:
     schema = {**SCHEMAS, **RECURSIVE}[name]
     original, rng = closed(schema), Random(name)
-    require_same(model, original, constrain.export(schema, "gbnf"), (*texts(schema), *walks(original, rng)))
+    require_same(model, original, constrain.grammars.export(schema, "gbnf"), (*texts(schema), *walks(original, rng)))
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ def walks(original: constrain.Constraint, name: str) -> list[str]:
 def test_llguidance_reads_exported_schemas(name: str) -> None:
     schema: Any = {**SCHEMAS, **RECURSIVE}[name]
     original = closed(schema)
-    require_same(original, constrain.export(schema, "lark"), (*texts(schema)[::9], *walks(original, name)))
+    require_same(original, constrain.grammars.export(schema, "lark"), (*texts(schema)[::9], *walks(original, name)))
 
 
 @for_each("name", RECURSIVE_LARK)

@@ -113,7 +113,7 @@ def closed(schema: Any, **policies: Any) -> constrain.Constraint:
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_a_schema_read_back_has_the_same_texts(name: str, target: Any) -> None:
     schema = SCHEMAS[name]
-    back = read_back(constrain.export(schema, target), target)
+    back = read_back(constrain.grammars.export(schema, target), target)
     require_same(closed(schema), back, Random(name), WALKS, texts(schema))
 
 
@@ -121,7 +121,7 @@ def test_a_schema_read_back_has_the_same_texts(name: str, target: Any) -> None:
 @for_each("name", RECURSIVE)
 def test_a_recursive_schema_read_back_has_the_same_texts(name: str, target: Any) -> None:
     schema = RECURSIVE[name]
-    back = read_back(constrain.export(schema, target), target)
+    back = read_back(constrain.grammars.export(schema, target), target)
     require_same(closed(schema), back, Random(name), WALKS, texts(schema))
 
 
@@ -130,15 +130,15 @@ def test_a_recursive_schema_read_back_has_the_same_texts(name: str, target: Any)
 @pytest.mark.parametrize("target", TARGETS)
 def test_policies_are_kept(target: Any, policies: dict[str, Any]) -> None:
     schema = PERSON if target != "regex" or "property_order" not in policies else SCHEMAS["counted keys"]
-    back = read_back(constrain.export(schema, target, **policies), target)
+    back = read_back(constrain.grammars.export(schema, target, **policies), target)
     require_same(closed(schema, **policies), back, Random(str(policies)), WALKS, texts(schema))
 
 
 def test_open_objects_are_exported_where_their_keys_cannot_repeat() -> None:
     schema = {"type": "object", "additionalProperties": {"type": "null"}, "maxProperties": 1}
-    assert read_back(constrain.export(schema, "gbnf", closed=False), "gbnf").accepts('{"x": null}')
+    assert read_back(constrain.grammars.export(schema, "gbnf", closed=False), "gbnf").accepts('{"x": null}')
     with pytest.raises(constrain.ExportError):
-        constrain.export({"type": "object"}, "gbnf", closed=False)
+        constrain.grammars.export({"type": "object"}, "gbnf", closed=False)
 
 
 REFUSED = [
@@ -160,32 +160,34 @@ REFUSED = [
 def test_what_cannot_be_said_is_refused_with_its_place(schema: Any, target: Any, message: str, pointer: str) -> None:
     whole = schema if "properties" not in schema else {"type": "object", "additionalProperties": False, **schema}
     with pytest.raises(constrain.ExportError, match=message) as caught:
-        constrain.export(whole, target)
+        constrain.grammars.export(whole, target)
     assert (caught.value.pointer, caught.value.target) == (pointer, target)
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_undeclared_keys_may_repeat_if_the_caller_says_so(target: Any) -> None:
     schema = {"type": "object", "properties": {"a": {"const": 1}}, "additionalProperties": {"type": "boolean"}}
-    back = read_back(constrain.export(schema, target, repeated_keys=True), target)
+    back = read_back(constrain.grammars.export(schema, target, repeated_keys=True), target)
     assert back.accepts('{"a": 1, "b": true, "b": false}')
     for text in ('{"a": 1, "a": 1}', '{"b": true, "a": 1}', '{"a": true}', '{"b": 1}', '{"b": true,}'):
         assert not back.accepts(text)
     items = {"type": "array", "items": schema, "uniqueItems": True}
     with pytest.raises(constrain.ExportError, match="items differ"):
-        constrain.export(items, target, repeated_keys=True)
+        constrain.grammars.export(items, target, repeated_keys=True)
 
 
 @pytest.mark.slow
 def test_limits_are_named() -> None:
     keys = {name: {"type": "integer"} for name in "abcdefghijklmnop"}
     with pytest.raises(constrain.LimitError, match="MAX_WRITTEN_STATES") as caught:
-        constrain.export({"type": "object", "properties": keys}, "gbnf", property_order="any")
+        constrain.grammars.export({"type": "object", "properties": keys}, "gbnf", property_order="any")
     assert caught.value.pointer == ""
     with pytest.raises(constrain.LimitError, match="MAX_PATTERN_NESTING"):
-        constrain.export({"type": "object", "properties": {f"k{n}": {"type": "null"} for n in range(200)}}, "regex")
+        constrain.grammars.export(
+            {"type": "object", "properties": {f"k{n}": {"type": "null"} for n in range(200)}}, "regex"
+        )
     with pytest.raises(constrain.LimitError, match="MAX_PATTERN_LEAVES"):
-        constrain.export({"type": "integer", "multipleOf": 7}, "lark")
+        constrain.grammars.export({"type": "integer", "multipleOf": 7}, "lark")
 
 
 def test_names_are_those_of_properties_and_definitions() -> None:
@@ -201,7 +203,7 @@ def test_names_are_those_of_properties_and_definitions() -> None:
             "größe": {"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
         },
     }
-    gbnf = constrain.export(schema, "gbnf")
+    gbnf = constrain.grammars.export(schema, "gbnf")
     names = [line.partition(" ::=")[0] for line in gbnf.splitlines() if "::=" in line]
     assert {"root", "address", "gr-e", "from-work-address", "comma"} <= set(names)
     assert len(names) == len(set(names))
@@ -212,7 +214,7 @@ def test_a_type_and_a_constraint_are_exported() -> None:
         name: str
         legs: int = 4
 
-    back = read_back(constrain.export(Pet, "gbnf"), "gbnf")
+    back = read_back(constrain.grammars.export(Pet, "gbnf"), "gbnf")
     assert back.accepts('{"name": "Rex", "legs": 3}')
     assert not back.accepts('{"name": "Rex", "legs": 3, "tail": 1}')
     assert compiled({"enum": ["a", "b"]}).export("regex") == '"a"|"b"'
@@ -220,10 +222,10 @@ def test_a_type_and_a_constraint_are_exported() -> None:
 
 def test_wrong_arguments() -> None:
     with pytest.raises(ValueError, match="to must be one of 'gbnf', 'lark', 'regex', not 'ebnf'"):
-        constrain.export({}, "ebnf")  # type: ignore[arg-type]
+        constrain.grammars.export({}, "ebnf")  # type: ignore[arg-type]
     with pytest.raises(TypeError):
-        constrain.export({}, "gbnf", whitespaces="any")  # type: ignore[call-arg]
+        constrain.grammars.export({}, "gbnf", whitespaces="any")  # type: ignore[call-arg]
     with pytest.raises(ValueError, match="whitespace applies to JSON Schemas only"):
-        constrain.export(constrain.Regex("a"), "gbnf", whitespace="compact")
+        constrain.grammars.export(constrain.Regex("a"), "gbnf", whitespace="compact")
     with pytest.raises(constrain.UnsatisfiableSchemaError):
-        constrain.export({"type": "integer", "minimum": 2, "maximum": 1}, "gbnf")
+        constrain.grammars.export({"type": "integer", "minimum": 2, "maximum": 1}, "gbnf")

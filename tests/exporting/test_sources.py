@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain import Gbnf, Lark, Regex, choice, repeat, sequence
+from constrain import Gbnf, Lark, Regex
 from constrain.language.tree import Literal
+from constrain.parts import choice, repeat, sequence
 from tests.gbnf.grammars import CASES
 from tests.support import LONG, for_each
 from tests.support.exporting import TARGETS, compiled, read_back, require_same
@@ -63,7 +64,7 @@ def test_recursion_that_a_loop_can_say_becomes_a_pattern() -> None:
         original = compiled(Lark(grammar))
         require_same(original, read_back(original.export("regex"), "regex"), Random(grammar), WALKS, [""])
     with pytest.raises(constrain.ExportError, match=r"contains itself, as it does here \(in start\)"):
-        constrain.export(Lark(RECURSIVE["middle"]), "regex")
+        constrain.grammars.export(Lark(RECURSIVE["middle"]), "regex")
 
 
 @for_each("target", TARGETS)
@@ -190,7 +191,7 @@ def test_the_longest_match_is_kept_or_refused() -> None:
     lossy = Lark('start: A B\nA: /a+/\nB: "a" | "b"')
     for target in ("gbnf", "regex"):
         with pytest.raises(constrain.ExportError, match=r"no longest match: where B .* follows A .*, it could take"):
-            constrain.export(lossy, target)  # type: ignore[arg-type]
+            constrain.grammars.export(lossy, target)  # type: ignore[arg-type]
     assert not compiled(lossy).export("lark").startswith("x")
 
 
@@ -217,7 +218,7 @@ def test_compositions() -> None:
 
 
 def test_ignored_text() -> None:
-    builder = constrain.GrammarBuilder()
+    builder = constrain.grammars.GrammarBuilder()
     a, space = builder.terminal("A", Literal(b"a")), builder.terminal("space", Literal(b" "))
     start = builder.rule("start")
     builder.define(start, [[a], [a, start]])
@@ -230,28 +231,28 @@ def test_ignored_text() -> None:
 
 def test_special_tokens() -> None:
     grammar = 'start: "a" <|call|> <[300]>'
-    assert constrain.export(Lark(grammar), "gbnf") == 'root ::= "a" <|call|> <[300]>\n'
-    assert constrain.export(Gbnf('root ::= "a" <|call|> <[300]>'), "lark").splitlines()[0] == grammar
+    assert constrain.grammars.export(Lark(grammar), "gbnf") == 'root ::= "a" <|call|> <[300]>\n'
+    assert constrain.grammars.export(Gbnf('root ::= "a" <|call|> <[300]>'), "lark").splitlines()[0] == grammar
     with pytest.raises(constrain.ExportError, match=r"cannot say the special token <\|call\|>"):
-        constrain.export(Lark(grammar), "regex")
+        constrain.grammars.export(Lark(grammar), "regex")
 
 
 def test_a_token_without_a_spelling_is_refused() -> None:
     from constrain.language.special import special_token
 
-    builder = constrain.GrammarBuilder()
+    builder = constrain.grammars.GrammarBuilder()
     builder.define(builder.rule("start"), [[builder.terminal("call", special_token("[CALL]"))]])
     for target in ("gbnf", "lark"):
         with pytest.raises(constrain.ExportError, match="names special tokens only by"):
-            constrain.export(builder.build(), target)  # type: ignore[arg-type]
+            constrain.grammars.export(builder.build(), target)  # type: ignore[arg-type]
 
 
 def test_parts_of_characters_are_refused() -> None:
-    builder = constrain.GrammarBuilder()
+    builder = constrain.grammars.GrammarBuilder()
     builder.define(builder.rule("start"), [[builder.terminal("half", Literal(b"\xc3"))]])
     for target in TARGETS:
         with pytest.raises(constrain.ExportError, match="may have parts of them"):
-            constrain.export(builder.build(), target)  # type: ignore[arg-type]
+            constrain.grammars.export(builder.build(), target)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

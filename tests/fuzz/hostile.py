@@ -154,7 +154,7 @@ def _joined(source: random.Random, after: list[dict[str, Any]]) -> dict[str, Any
 
 def structural(source: random.Random) -> Any:
     """A structural tag."""
-    return partial(constrain.StructuralTag, {"type": "structural_tag", "format": _format(source, 0)})
+    return partial(constrain.parts.StructuralTag, {"type": "structural_tag", "format": _format(source, 0)})
 
 
 def _format(source: random.Random, depth: int) -> dict[str, Any]:

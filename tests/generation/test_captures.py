@@ -9,8 +9,10 @@ import pytest
 from pydantic import BaseModel
 
 import constrain
-from constrain import ArgumentsDelta, CallEnded, CallStarted, CustomTool, FieldEvent, Finished, Lark, Regex, TextDelta
+from constrain import Finished, Lark, Regex, TextDelta
 from constrain.engine import captures as capturing
+from constrain.events import ArgumentsDelta, CallEnded, CallStarted, FieldEvent
+from constrain.tools import CustomTool
 
 ORDER = Lark(
     'start: count " x " drink (" and " drink)? "."\ncount[capture]: /[1-9]/\ndrink[capture="what"]: /[a-zé]{3,8}/\n'

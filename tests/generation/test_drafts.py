@@ -10,8 +10,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 import constrain
-from constrain import Finished, ReasoningDelta, TextDelta
+from constrain import Finished, TextDelta
 from constrain.errors import DraftError
+from constrain.events import ReasoningDelta
 from constrain.generation.planning import DRAFT_PLACE, prepare
 from constrain.generation.running import Run, Running
 from constrain.llama.decoding.decode import Decoding
@@ -113,7 +114,7 @@ def test_tools_keep_their_choice(choice: Any, model: constrain.Model) -> None:
         model, "What is 21 doubled?", tools=[double, halve], tool_choice=choice, draft=16, temperature=0, max_tokens=120
     )
     reply = completion.value
-    assert isinstance(reply, constrain.Reply)
+    assert isinstance(reply, constrain.tools.Reply)
     assert completion.draft
     check(completion, model)
     assert reply.reasoning == ""
@@ -126,7 +127,7 @@ def test_tools_keep_their_choice(choice: Any, model: constrain.Model) -> None:
 
 
 def test_a_conversation_with_tools_runs_with_drafts(model: constrain.Model) -> None:
-    run = constrain.run_tools(
+    run = constrain.tools.run_tools(
         model, "What is 7 doubled?", tools=[double], tool_choice="required", max_steps=2, max_tokens=60, draft=8, seed=1
     )
     assert [bool(one.usage.draft_tokens) for one in run.completions] == [True, True]
@@ -154,15 +155,15 @@ def test_a_model_without_a_template_writes_drafts(model: constrain.Model) -> Non
 
 
 def test_the_shown_prompt_has_the_place_of_the_draft(model: constrain.Model) -> None:
-    shown = constrain.shown_prompt(model, QUESTION, schema=Person, draft=True)
+    shown = constrain.prompts.shown_prompt(model, QUESTION, schema=Person, draft=True)
     before, place, behind = shown.partition(DRAFT_PLACE)
     assert place
     assert "First think" in before
     assert "Now give the answer in the format above." in behind
-    assert "Now call a tool, or answer." in constrain.shown_prompt(model, QUESTION, tools=[double], draft=True)
-    without = constrain.shown_prompt(model, QUESTION, schema=Person, draft=True, show_schema=False)
+    assert "Now call a tool, or answer." in constrain.prompts.shown_prompt(model, QUESTION, tools=[double], draft=True)
+    without = constrain.prompts.shown_prompt(model, QUESTION, schema=Person, draft=True, show_schema=False)
     assert "Now give the answer.<" in without
-    assert "First think" not in constrain.shown_prompt(model, QUESTION, schema=Person)
+    assert "First think" not in constrain.prompts.shown_prompt(model, QUESTION, schema=Person)
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,7 @@ def test_each_place_refuses_with_its_own_words(rule: Rule) -> None:
 
 @for_each("rule", RULES)
 def test_a_rule_names_options_that_there_are(rule: Rule) -> None:
-    known = {*constrain.ChatOptions.__annotations__, *NAMES, *OTHERS}
+    known = {*constrain.options.ChatOptions.__annotations__, *NAMES, *OTHERS}
     assert [name for name in (rule.option, *rule.others) if name not in known and "--" not in name] in ([], ["SCHEMA"])
 
 

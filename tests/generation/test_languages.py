@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain import Finished, Lark, Regex, TextDelta, choice, grammars, sequence, text
+from constrain import Finished, Lark, Regex, TextDelta, grammars
+from constrain.parts import choice, sequence, text
 from tests.support import LONG
 
 SEEDS = range(40 if LONG else 4)
@@ -107,8 +108,8 @@ def test_a_budget_that_no_answer_fits_names_one_that_is_enough(model: constrain.
 
 
 def test_the_prompt_shows_the_grammar(model: constrain.Model) -> None:
-    assert "NUMBER" in constrain.shown_prompt(model, "Write a sum.", schema=SUM)
-    assert "NUMBER" not in constrain.shown_prompt(model, "Write a sum.", schema=SUM, show_schema=False)
+    assert "NUMBER" in constrain.prompts.shown_prompt(model, "Write a sum.", schema=SUM)
+    assert "NUMBER" not in constrain.prompts.shown_prompt(model, "Write a sum.", schema=SUM, show_schema=False)
 
 
 # Lexemes with a temperature and a limit of their own

@@ -110,7 +110,7 @@ def scripted(model: constrain.Model, answer: str, prompt: str, schema: Any, **op
     running = Running(plan)
     running.progress.feed(answer.encode())
     running.finish()
-    return running.completion(0, constrain.Timings(0, 0, 0, 0))
+    return running.completion(0, constrain.results.Timings(0, 0, 0, 0))
 
 
 HERMES = """<tool_call>
@@ -145,7 +145,7 @@ def test_with_tools_quotes_of_the_content_have_a_path_of_their_own(model: constr
 
 
 def test_inputs_of_custom_tools_have_no_quotes(model: constrain.Model) -> None:
-    note = constrain.CustomTool("note", format=constrain.Regex("[a-z]+"))
+    note = constrain.tools.CustomTool("note", format=constrain.Regex("[a-z]+"))
     call = '<tool_call>\n{"name": "note", "arguments": {"input": "ada"}}\n</tool_call>'
     completion = scripted(model, call, "Note ada.", None, tools=[look_up, note], tool_format="hermes")
     assert [each.name for each in completion.value.calls] == ["note"]

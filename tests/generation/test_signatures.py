@@ -40,7 +40,7 @@ GENERATING = [name for name in FUNCTIONS if "max_tokens" in parameters_of(name)]
 
 def options_of(name: str) -> dict[str, object]:
     """The options in the signature of a public function, with their defaults."""
-    known = constrain.ChatOptions.__annotations__
+    known = constrain.options.ChatOptions.__annotations__
     return {each.name: each.default for each in parameters_of(name).values() if each.name in known}
 
 
@@ -51,7 +51,7 @@ def test_no_function_hides_its_keywords(name: str) -> None:
 
 @for_each("name", GENERATING)
 def test_help_lists_every_option_with_its_meaning(name: str) -> None:
-    assert options_of(name) == {each: OPTION_DEFAULTS[each] for each in constrain.ChatOptions.__annotations__}
+    assert options_of(name) == {each: OPTION_DEFAULTS[each] for each in constrain.options.ChatOptions.__annotations__}
     shown = pydoc.plain(pydoc.render_doc(FUNCTIONS[name]))
     assert [each for each in options_of(name) if f" {each}: '" not in shown and f' {each}: "' not in shown] == []
     described = shown.partition("Options:")[2]
@@ -64,23 +64,25 @@ def test_help_lists_the_policies(name: str) -> None:
     assert options_of(name) == dict(DEFAULTS)
 
 
-@for_each("name", constrain.ChatOptions.__annotations__)
+@for_each("name", constrain.options.ChatOptions.__annotations__)
 def test_a_default_may_be_given(name: str) -> None:
     given: Mapping[str, object] = {name: OPTION_DEFAULTS[name]}
     assert split_options(given) == split_options({})  # type: ignore[arg-type]
 
 
-@for_each("name", constrain.ChatOptions.__annotations__)
+@for_each("name", constrain.options.ChatOptions.__annotations__)
 def test_an_option_is_declared_in_one_group_with_the_type_that_checkers_know(name: str) -> None:
     assert [name in options_in(group) for group in GROUPS].count(True) == 1
-    declared, known = OPTIONS[name].annotation, constrain.ChatOptions.__annotations__[name].__forward_arg__
+    declared, known = OPTIONS[name].annotation, constrain.options.ChatOptions.__annotations__[name].__forward_arg__
     assert declared == known or declared == "tuple[str, ...]", "Sampling has tuples of lists"
 
 
 def test_the_classes_for_checkers_describe_their_options() -> None:
-    for kind in (constrain.Options, constrain.ChatOptions):
+    for kind in (constrain.options.Options, constrain.options.ChatOptions):
         described = inspect.getdoc(kind) or ""
-        own = kind.__annotations__.keys() - (constrain.Options.__annotations__ if kind is constrain.ChatOptions else ())
+        own = kind.__annotations__.keys() - (
+            constrain.options.Options.__annotations__ if kind is constrain.options.ChatOptions else ()
+        )
         assert [name for name in own if not re.search(rf"^    (\w+, )*{name}(, \w+)*:", described, re.MULTILINE)] == []
 
 
@@ -98,7 +100,7 @@ async def check(model: constrain.Model, done: constrain.Finished, some: constrai
     assert_type(constrain.generate(model, "", schema=Mail), Mail)
     assert_type(constrain.generate(model, "", schema=int, n=5, vote=True, seed=1), int)
     assert_type(constrain.generate(model, "").upper(), str)
-    assert_type(constrain.generate(model, "", tools=[double]), constrain.Reply)
+    assert_type(constrain.generate(model, "", tools=[double]), constrain.tools.Reply)
     assert_type(constrain.complete(model, "", schema=Mail), constrain.Completion[Mail])
     assert_type(constrain.complete(model, "", schema=list[int]).value, list[int])
     assert_type(constrain.complete(model, "", schema=constrain.Regex("a")).value, str)

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain import CustomTool, Reply, ToolContext, ToolError, arun_tools, run_tools, tool
+from constrain import ToolError, tool
 from constrain.chat.prompt.messages import check_messages
 from constrain.chat.tools.calls import CustomCall, FunctionCall, ToolCall
 from constrain.chat.tools.definition import as_tools
 from constrain.generation import tool_loop as loop
 from constrain.generation.completion import Completion, Timings, Usage
 from constrain.generation.tool_loop import ToolRun, result_text
+from constrain.tools import CustomTool, Reply, ToolContext, arun_tools, run_tools
 from tests.support import for_each
 
 
@@ -292,4 +293,4 @@ def test_the_calls_of_one_answer_run_side_by_side(kind: str, monkeypatch: pytest
 
 def test_what_is_printed_of_a_run_is_its_reply(run: Any) -> None:
     assert repr(run(["Hi."], tools=[double])[0]) == "ToolRun(reply=Reply(content='Hi.'))"
-    assert constrain.ToolRun is ToolRun
+    assert constrain.tools.ToolRun is ToolRun

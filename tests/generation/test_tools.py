@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain import ArgumentsDelta, CallEnded, CallStarted, Finished, ReasoningDelta, Refusal, Reply, TextDelta, tool
+from constrain import Finished, TextDelta, tool
 from constrain.chat.prompt.messages import check_messages
+from constrain.events import ArgumentsDelta, CallEnded, CallStarted, ReasoningDelta
 from constrain.generation.planning import make_plan
+from constrain.results import Refusal
+from constrain.tools import Reply
 from tests.support import for_each
 from tests.support.chat.templates import template
 
@@ -48,8 +51,8 @@ def shown(model: constrain.Model, tokens: Any) -> str:
 
 # Choices
 
-NOTE = constrain.CustomTool("note", "Takes a note.", constrain.Regex("[a-z]{3,9}"))
-SUM = constrain.CustomTool("sum", "Adds.", constrain.Lark('start: NUMBER ("+" NUMBER)*\nNUMBER: /[1-9][0-9]?/'))
+NOTE = constrain.tools.CustomTool("note", "Takes a note.", constrain.Regex("[a-z]{3,9}"))
+SUM = constrain.tools.CustomTool("sum", "Adds.", constrain.Lark('start: NUMBER ("+" NUMBER)*\nNUMBER: /[1-9][0-9]?/'))
 TOOLS: list[Any] = [get_weather, NOTE, SUM]
 ALLOWED = {"type": "allowed_tools", "mode": "auto", "tools": [{"name": "note"}, {"name": "sum"}]}
 CHOICES: dict[str, tuple[Any, set[str]]] = {
@@ -93,12 +96,12 @@ def test_a_choice_is_kept_and_its_calls_are_valid(model: constrain.Model, name: 
 
 
 @pytest.fixture(scope="module")
-def done(model: constrain.Model) -> constrain.ToolRun:
-    return constrain.run_tools(model, QUESTION, **CALLS, max_steps=2)
+def done(model: constrain.Model) -> constrain.tools.ToolRun:
+    return constrain.tools.run_tools(model, QUESTION, **CALLS, max_steps=2)
 
 
 @pytest.mark.slow
-def test_a_loop_shows_results_until_there_is_an_answer(done: constrain.ToolRun) -> None:
+def test_a_loop_shows_results_until_there_is_an_answer(done: constrain.tools.ToolRun) -> None:
     check_messages(done.messages)
     roles = [message["role"] for message in done.messages]
     assert roles == ["user", "assistant", "tool", "assistant"]
@@ -110,7 +113,7 @@ def test_a_loop_shows_results_until_there_is_an_answer(done: constrain.ToolRun) 
 
 @pytest.mark.slow
 def test_a_loop_may_end_in_a_value(model: constrain.Model) -> None:
-    done = constrain.run_tools(model, QUESTION, **CALLS, max_steps=2, schema=bool)
+    done = constrain.tools.run_tools(model, QUESTION, **CALLS, max_steps=2, schema=bool)
     assert done.value in (True, False)
     first, second = done.completions
     assert second.usage.cached_tokens >= first.usage.prompt_tokens
@@ -120,7 +123,7 @@ def test_a_loop_may_end_in_a_value(model: constrain.Model) -> None:
 
 
 @pytest.mark.slow
-def test_a_second_turn_with_results_evaluates_only_what_is_new(done: constrain.ToolRun) -> None:
+def test_a_second_turn_with_results_evaluates_only_what_is_new(done: constrain.tools.ToolRun) -> None:
     first, second = done.completions
     # The prompt again, and the answer, if the tokenizer would write it as the model did.
     assert second.usage.cached_tokens >= first.usage.prompt_tokens
@@ -200,7 +203,7 @@ def test_policies_are_for_arguments_too(model: constrain.Model) -> None:
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"tools": [get_weather], "registry": {}}, "registry"),
     ({"tools": [get_weather], "strict": True}, "strict"),
-    ({"tools": [constrain.CustomTool("note")], "numbers": "any"}, "numbers"),
+    ({"tools": [constrain.tools.CustomTool("note")], "numbers": "any"}, "numbers"),
     ({"tools": [get_weather], "tool_format": "xyz"}, "'xyz' is not a form of tool calls"),
     ({"tool_choice": "required"}, "there are no tools"),
     ({"allow_refusal": True}, "refusal needs content"),
@@ -226,7 +229,7 @@ def test_strict_is_about_the_schema_beside_tools(model: constrain.Model) -> None
 @pytest.mark.parametrize("name", ["mistral-v3", "qwen3-coder"])
 def test_calls_can_be_written_in_another_form(model: constrain.Model, name: str) -> None:
     options: Any = {**CALLS, "tool_format": name, "temperature": 1, "seed": 2}
-    done = constrain.run_tools(model, QUESTION, **options, max_steps=2)
+    done = constrain.tools.run_tools(model, QUESTION, **options, max_steps=2)
     assert done.messages[1]["tool_calls"][0]["function"]["name"] == "get_weather"
     assert "get_weather" not in done.completions[0].text
 
@@ -323,7 +326,7 @@ def test_reasoning_comes_before_calls_and_goes_into_the_next_turn(thinking: cons
     assert "".join(event.text for event in parts if isinstance(event, ReasoningDelta)) == reply.reasoning
     assert [call.name for call in reply[:1]] == ["get_weather"]
     assert reply.message()["reasoning_content"] == reply.reasoning
-    done = constrain.run_tools(thinking, QUESTION, **options, max_steps=2)
+    done = constrain.tools.run_tools(thinking, QUESTION, **options, max_steps=2)
     assert check_messages(done.messages)[1].reasoning == reply.reasoning
 
 

@@ -76,7 +76,7 @@ def _closed(schema: Any) -> Any:
     return {**schema, "additionalProperties": False} if isinstance(schema, dict) else schema
 
 
-def _check_probabilities(token: constrain.TokenTrace) -> None:
+def _check_probabilities(token: constrain.results.TokenTrace) -> None:
     """Those among the allowed tokens are those among all, divided by the mass of the allowed ones."""
     among_all = {each.token: each.logprob for each in token.top} | {token.token: token.logprob}
     for each in token.allowed_top:
@@ -110,12 +110,12 @@ def test_a_stream_has_the_trace_in_pieces_before_the_text(model: constrain.Model
     options: dict[str, Any] = {"max_tokens": 60, "seed": 3, "trace": True}
     *events, last = constrain.stream(model, "Describe somebody.", schema=PERSON, **options)
     assert isinstance(last, Finished)
-    pieces = [event for event in events if isinstance(event, constrain.TraceDelta)]
+    pieces = [event for event in events if isinstance(event, constrain.events.TraceDelta)]
     assert len(pieces) > 1
     assert tuple(token for piece in pieces for token in piece.tokens) == last.completion.trace
     traced_text = shown = ""
     for event in events:
-        if isinstance(event, constrain.TraceDelta):
+        if isinstance(event, constrain.events.TraceDelta):
             traced_text += "".join(token.text for token in event.tokens)
         elif isinstance(event, constrain.TextDelta):
             shown += event.text

@@ -136,7 +136,7 @@ def test_characters_are_put_into_words(words: str) -> None:
 
 
 def test_bytes_that_are_no_characters_are_named_as_bytes() -> None:
-    builder = constrain.GrammarBuilder()
+    builder = constrain.grammars.GrammarBuilder()
     start = builder.rule("start")
     builder.define(start, [[builder.terminal("BYTES", Literal(b"\xc0\x80"))]])
     found = constrain.explain(builder.build(), b"\xc0\x81")

@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 import constrain
-from constrain import Constraint, Grammar, GrammarBuilder, GrammarError, Vocabulary
+from constrain import Constraint, Grammar, GrammarError, Vocabulary
+from constrain.grammars import GrammarBuilder
 from constrain.language.special import special_token
 from constrain.language.tree import ByteClass, Complement, Expression, Intersection, Literal, Repetition
 from tests.support.matching import allowed_tokens

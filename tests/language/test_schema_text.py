@@ -46,10 +46,10 @@ def test_nobody_changes_a_document(schema: dict[str, Any]) -> None:
     tool = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {"a": schema}}}
     for work in (
         lambda: constrain.compile(text, byte_vocabulary(), cache=False),
-        lambda: constrain.strict_schema(text),
-        lambda: constrain.check_strict(text),
-        lambda: constrain.tool_from_json(tool),
-        lambda: constrain.sequence("a", schema),
+        lambda: constrain.strict.strict_schema(text),
+        lambda: constrain.strict.check_strict(text),
+        lambda: constrain.tools.tool_from_json(tool),
+        lambda: constrain.parts.sequence("a", schema),
     ):
         with contextlib.suppress(constrain.ConstrainError):
             work()

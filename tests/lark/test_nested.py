@@ -299,7 +299,7 @@ def test_where_a_grammar_says_so_nothing_is_forced() -> None:
         (Lark(f'{option}start: "abc"'), b""),
         (Lark(f'start: %lark {{\n{option}start: "abc"\n}}'), b""),
         (Lark("start: @n", grammars={"n": f'{option}start: "abc"'}), b""),
-        (constrain.sequence(Lark(f'{option}start: "a"'), "bc"), b""),
+        (constrain.parts.sequence(Lark(f'{option}start: "a"'), "bc"), b""),
     ):
         stored = constrain.compile(source, byte_vocabulary())
         stored.precompute(max_masks=0)

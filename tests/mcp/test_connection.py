@@ -26,7 +26,7 @@ SCRIPTED = [sys.executable, str(SUPPORT / "scripted.py")]
 OFFICIAL = [sys.executable, str(SUPPORT / "official.py")]
 
 
-def by_name(tools: tuple[constrain.FunctionTool, ...]) -> dict[str, constrain.FunctionTool]:
+def by_name(tools: tuple[constrain.tools.FunctionTool, ...]) -> dict[str, constrain.tools.FunctionTool]:
     return {tool.name: tool for tool in tools}
 
 
@@ -224,7 +224,7 @@ def test_results_of_the_official_sdk(over: str, address: str) -> None:
 
 @pytest.mark.slow
 def test_a_session_of_the_callers_own() -> None:
-    async def run() -> constrain.FunctionTool:
+    async def run() -> constrain.tools.FunctionTool:
         parameters = mcp.StdioServerParameters(command=SCRIPTED[0], args=SCRIPTED[1:])
         async with mcp.Client(parameters) as client:
             for session in (client, client.session):

@@ -99,7 +99,7 @@ def test_results(connection: Any, folder: Path) -> None:
         tools["read_text_file"].call({"path": "/etc/passwd"})
 
 
-def calls_of(tools: tuple[constrain.FunctionTool, ...]) -> AnswerLanguage:
+def calls_of(tools: tuple[constrain.tools.FunctionTool, ...]) -> AnswerLanguage:
     """The language of answers that call some of the tools."""
     return AnswerLanguage(
         TAGS, tools=tuple(FunctionCalls(tool.name, tool.schema_text) for tool in tools), calls=Calls.REQUIRED

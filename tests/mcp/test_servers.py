@@ -227,7 +227,7 @@ def model() -> constrain.Model:
 @pytest.mark.slow
 def test_results_are_fed_back(model: constrain.Model) -> None:
     with constrain.mcp.connect(SCRIPTED) as connection:
-        run = constrain.run_tools(
+        run = constrain.tools.run_tools(
             model, "Shout hello.", tools=connection.tools, tool_choice="shout", max_steps=2, max_tokens=40
         )
     _, asked, result, answer = run.messages
@@ -240,7 +240,7 @@ def test_results_are_fed_back(model: constrain.Model) -> None:
 @pytest.mark.slow
 def test_errors_are_shown_to_the_model_in_asynchronous_code(model: constrain.Model) -> None:
     with constrain.mcp.connect(SCRIPTED) as connection:
-        again = constrain.arun_tools(
+        again = constrain.tools.arun_tools(
             model, "Fail.", tools=connection.tools, tool_choice="fail", max_steps=2, max_tokens=24
         )
         run = asyncio.run(again)

@@ -179,7 +179,7 @@ class Page(BaseModel):
     price: Decimal | None = None
 
 
-def read(kind: Any, text: str) -> list[constrain.FieldEvent]:
+def read(kind: Any, text: str) -> list[constrain.events.FieldEvent]:
     reader = FieldReader(kind)
     return [event for character in text for event in reader.feed(character)] + reader.finish()
 

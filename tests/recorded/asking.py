@@ -155,7 +155,7 @@ NAMES: dict[str, Any] = {
         "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer"}},
         "required": ["name", "age"],
     },
-    "NOTE": constrain.CustomTool("note", "Takes a note.", Regex("[a-z]{3,9}")),
+    "NOTE": constrain.tools.CustomTool("note", "Takes a note.", Regex("[a-z]{3,9}")),
     "HELLO": "Say hello.",
     "TALK": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Where is Ada?"}],
 }

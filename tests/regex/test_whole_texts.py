@@ -8,9 +8,10 @@ import pytest
 import regress
 
 import constrain
-from constrain import PatternError, Regex, choice, sequence, text
+from constrain import PatternError, Regex
 from constrain.chat.tools.openai import tool_from_json
 from constrain.errors import ToolError
+from constrain.parts import choice, sequence, text
 from constrain.regex.parsing.parser import parse_pattern
 from tests.support import byte_vocabulary, each_row, for_each
 

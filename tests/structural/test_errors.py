@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain import StructuralTag
+from constrain.parts import StructuralTag
 from constrain.structural.members import MAX_FORMATS, MAX_TAG_NUMBER
 from constrain.structural.reading import MAX_TRIGGERS
 from constrain.work import MAX_NESTING

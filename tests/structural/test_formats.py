@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain import StructuralTag
 from constrain.language.digest import source_digest
+from constrain.parts import StructuralTag
 from tests.structural.cases import ANY, CALL, CASES, CITY, NOW, TIME, WEATHER, Case, sequence, tag, triggered
 from tests.structural.cases import json as json_format
 from tests.support import byte_vocabulary
@@ -107,7 +107,9 @@ def test_generation_closes_objects() -> None:
 
 
 def test_a_tag_is_a_part_of_compositions() -> None:
-    source = constrain.sequence("Answer: ", StructuralTag({"format": tag("<", json_format({"const": 1}), ">")}), ".")
+    source = constrain.parts.sequence(
+        "Answer: ", StructuralTag({"format": tag("<", json_format({"const": 1}), ">")}), "."
+    )
     constraint = constrain.compile(source, byte_vocabulary(), cache=False)
     assert constraint.accepts("Answer: <1>.")
     assert not constraint.accepts("Answer: <2>.")

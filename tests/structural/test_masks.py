@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain import StructuralTag
+from constrain.parts import StructuralTag
 from tests.structural.cases import CASES
 from tests.structural.reference import accepts
 from tests.support import LONG

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain import StructuralTag
+from constrain.parts import StructuralTag
 from tests.structural.cases import json as json_format
 from tests.structural.styles import TYPED, WRITERS, written
 from tests.support import LONG, byte_vocabulary

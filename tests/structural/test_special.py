@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain import StructuralTag
+from constrain.parts import StructuralTag
 from tests.structural.cases import ANY, const, json, sequence, tag, triggered
 from tests.support import for_each
 

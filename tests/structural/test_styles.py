@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain import StructuralTag
+from constrain.parts import StructuralTag
 from tests.structural.cases import json as json_format
 from tests.structural.cases import tag
 from tests.structural.styles import MARK, NESTED, TYPED, WRITERS, written

@@ -30,10 +30,11 @@ from rich.console import Console
 from typing_extensions import NotRequired, TypedDict
 
 import constrain
-from constrain import OutputValidationError, tool_from_json
+from constrain import OutputValidationError
 from constrain.cli.program import _answer
 from constrain.engine.compiling import compile_any
 from constrain.language.result import result_type
+from constrain.tools import tool_from_json
 from constrain.types import patterns
 from constrain.types.answer_text import MAX_ANSWER_NESTING, read_answer
 from tests.support import Tokens, Walker, byte_vocabulary, for_each
@@ -395,7 +396,7 @@ def test_computed_fields_are_not_asked_for() -> None:
     """The schema is that of validation, not of serialization."""
     for text in texts(Forbidding):
         assert set(json.loads(text)) <= {"a", "b"}
-    assert not any("twice" in json.loads(text) for text in texts(constrain.strict_schema(Computed)))
+    assert not any("twice" in json.loads(text) for text in texts(constrain.strict.strict_schema(Computed)))
 
 
 def test_defaults_fill_what_is_left_out() -> None:
@@ -405,7 +406,7 @@ def test_defaults_fill_what_is_left_out() -> None:
 
 def test_strict_schemas_of_models_are_read_by_the_models() -> None:
     for model in (Renamed, Camel, Defaults, Node, Page[Cat], Cat, Forbidding):
-        for text in texts(constrain.strict_schema(model), strict=True):
+        for text in texts(constrain.strict.strict_schema(model), strict=True):
             TypeAdapter(model).validate_json(text)
 
 

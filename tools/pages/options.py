@@ -41,7 +41,7 @@ The keyword arguments that `generate`, `complete`, `stream`, `agenerate`, `acomp
 but `trace` under the same names. An unknown name raises `TypeError`, a value out of range `ValueError`.
 
 In Python, `help(constrain.generate)` shows the same text, and notebooks complete the names. Annotate your own wrappers:
-`def ask(prompt: str, **options: Unpack[constrain.ChatOptions])`.
+`def ask(prompt: str, **options: Unpack[constrain.options.ChatOptions])`.
 
 {NOTE}"""
 

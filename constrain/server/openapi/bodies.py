@@ -39,7 +39,7 @@ _FIELD: Schema = {
     },
     "required": ["begin", "end", "probability", "logprob", "mass", "choices"],
 }
-"""A part of an answer with its probabilities: see ``constrain.FieldConfidence``."""
+"""A part of an answer with its probabilities: see ``constrain.results.FieldConfidence``."""
 
 EXTENSION: dict[str, Schema] = {
     "constrain": {

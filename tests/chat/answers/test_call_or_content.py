@@ -308,7 +308,8 @@ def test_an_open_choice_is_taken_back_when_time_is_up(
         assert completion.logprobs is not None
         assert [each.token for each in completion.logprobs] == written
         assert [each.logprob for each in completion.logprobs] == pytest.approx(
-            [each.logprob for each in alone.completion(0, constrain.Timings(0, 0, 0, 0)).logprobs or ()], abs=0.01
+            [each.logprob for each in alone.completion(0, constrain.results.Timings(0, 0, 0, 0)).logprobs or ()],
+            abs=0.01,
         )
 
 
@@ -335,7 +336,7 @@ def test_a_choice_that_is_taken_back_leaves_no_trace(
     for seed, completion in enumerate(alone):
         events = list(constrain.stream(model, SAID, seed=seed, **options))
         assert "".join(event.text for event in events if isinstance(event, constrain.TextDelta)) == completion.text
-        assert not any(isinstance(event, constrain.CallStarted) for event in events)
+        assert not any(isinstance(event, constrain.events.CallStarted) for event in events)
 
     taken_back.clear()
     with babbler(parallel=4) as several:

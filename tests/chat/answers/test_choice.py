@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from constrain import CustomTool, tool
+from constrain import tool
 from constrain.chat.answers.choice import Choice, read_choice
 from constrain.chat.answers.choices import Calls
 from constrain.chat.tools.definition import as_tools
+from constrain.tools import CustomTool
 from tests.support import for_each
 
 

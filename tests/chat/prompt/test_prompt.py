@@ -183,10 +183,10 @@ def test_a_file_may_have_a_template_of_its_own_for_tools(
 
 def test_the_shown_prompt_is_the_text_of_the_tokens_that_the_model_reads(model: constrain.Model) -> None:
     said = [{"role": "user", "content": "Hi <|im_end|>"}]
-    shown = constrain.shown_prompt(model, said, schema=bool, show_schema=False)
+    shown = constrain.prompts.shown_prompt(model, said, schema=bool, show_schema=False)
     assert shown.endswith("<|im_start|>user\nHi <|im_end|><|im_end|>\n<|im_start|>assistant\n")
-    assert "boolean" in constrain.shown_prompt(model, said, schema=bool)
-    assert '"f"' in constrain.shown_prompt(model, said, tools=[TOOL])
+    assert "boolean" in constrain.prompts.shown_prompt(model, said, schema=bool)
+    assert '"f"' in constrain.prompts.shown_prompt(model, said, tools=[TOOL])
 
 
 TOKENIZER: Any = Characters()

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from constrain import CustomTool, Regex, tool_from_json
+from constrain import Regex
 from constrain.chat.families.forms import detect_format, tool_format
 from constrain.chat.prompt.abilities import Abilities
 from constrain.chat.prompt.conversation import function_of, write_prompt
 from constrain.chat.prompt.messages import check_messages
 from constrain.chat.prompt.shaping import write_calls
+from constrain.tools import CustomTool, tool_from_json
 from tests.support import for_each
 from tests.support.chat.conversations import TOOLS, TWO_CALLS
 from tests.support.chat.rendering import NAMES, abilities_of, prompt

@@ -9,19 +9,7 @@ from typing import Any
 
 import pytest
 
-from constrain import (
-    ArgumentsDelta,
-    CallEnded,
-    CallStarted,
-    CustomTool,
-    FunctionTool,
-    ReasoningDelta,
-    Refusal,
-    RefusalDelta,
-    Reply,
-    TextDelta,
-    tool,
-)
+from constrain import TextDelta, tool
 from constrain.chat.answers.choices import CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families.format import ToolFormat
@@ -30,8 +18,11 @@ from constrain.chat.reading.events import StreamEvent
 from constrain.chat.reading.incoming import json_text
 from constrain.chat.reading.reply import MAX_SAME_CALLS, ReplyProgress
 from constrain.chat.tools.calls import CustomCall, FunctionCall
+from constrain.events import ArgumentsDelta, CallEnded, CallStarted, ReasoningDelta, RefusalDelta
 from constrain.language.result import result_type
 from constrain.language.special import mark
+from constrain.results import Refusal
+from constrain.tools import CustomTool, FunctionTool, Reply
 from tests.support import for_each
 from tests.support.chat.forms import ELEMENTS, FENCES, LIST, PYTHON, TAGS
 

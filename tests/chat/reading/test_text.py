@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from constrain import TextDelta, TokenLogprob, tool
+from constrain import TextDelta, tool
 from constrain.chat.answers.choices import FunctionCalls, Reasoning
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families.format import Thinking, ToolFormat
@@ -20,6 +20,7 @@ from constrain.chat.reading.text import StopTexts, TextStream
 from constrain.chat.reading.text_tokens import TextTokens
 from constrain.language.result import result_type
 from constrain.language.special import mark
+from constrain.results import TokenLogprob
 from tests.support import for_each
 
 

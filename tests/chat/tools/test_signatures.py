@@ -16,7 +16,8 @@ from pydantic import AfterValidator, AliasChoices, AliasPath, BaseModel, ConfigD
 from typing_extensions import Doc, NotRequired, ParamSpec, TypedDict, Unpack
 
 import constrain
-from constrain import ToolContext, ToolError, tool
+from constrain import ToolError, tool
+from constrain.tools import ToolContext
 from tests.support import for_each
 
 
@@ -368,7 +369,7 @@ def test_strict_requires_every_parameter_and_keeps_what_may_be_null() -> None:
     made = tool(read_file, strict=True)
     assert made.strict
     assert made.parameters["required"] == ["path", "directory", "lines"]
-    assert not constrain.check_strict(made.parameters, subset="structural")
+    assert not constrain.strict.check_strict(made.parameters, subset="structural")
     assert not constrain.explain(made.schema, '{"path": "a"}').matches
     assert made.call('{"path": "a", "directory": null, "lines": 3}') == result("a", None, 3)
 

@@ -17,10 +17,11 @@ import pytest
 from pydantic import AfterValidator, Field
 
 import constrain
-from constrain import CustomTool, FunctionTool, Lark, Regex, ToolContext, ToolError, tool, tool_from_json, tool_to_json
+from constrain import Lark, Regex, ToolError, tool
 from constrain.chat.tools.calls import CustomCall, FunctionCall
 from constrain.chat.tools.definition import as_tools
 from constrain.chat.tools.docstrings import read_docstring
+from constrain.tools import CustomTool, FunctionTool, ToolContext, tool_from_json, tool_to_json
 from tests.support import Tokens, Walker, byte_vocabulary, data_folder, for_each, tomllib
 from tests.support.judges import second_validation_error
 
@@ -503,7 +504,7 @@ def test_arguments_are_an_object_even_where_the_schema_does_not_say_so() -> None
 
 
 def test_a_function_runs_with_the_arguments_by_name() -> None:
-    def weather(ctx: constrain.ToolContext[str], location: str, days: int = 1) -> str:
+    def weather(ctx: constrain.tools.ToolContext[str], location: str, days: int = 1) -> str:
         return f"{ctx} {location} {days}"
 
     made = tool_from_json(WEATHER, weather)
@@ -601,7 +602,9 @@ def test_custom_tools_are_written_in_both_shapes() -> None:
     assert tool_to_json(CustomTool("free"), "responses")["format"] == {"type": "text"}
 
 
-@pytest.mark.parametrize("source", [Regex("a", dialect="ecma"), Lark("begin: /a/", start="begin"), constrain.text()])
+@pytest.mark.parametrize(
+    "source", [Regex("a", dialect="ecma"), Lark("begin: /a/", start="begin"), constrain.parts.text()]
+)
 def test_formats_that_openai_does_not_have_are_not_written(source: Any) -> None:
     with pytest.raises(ToolError, match="digits"):
         tool_to_json(CustomTool("digits", format=source))
@@ -649,10 +652,10 @@ def test_every_custom_tool_of_the_examples_takes_what_it_should() -> None:
                     made.validate(text)
 
 
-def quoting(quote: object, **more: object) -> constrain.FunctionTool:
+def quoting(quote: object, **more: object) -> constrain.tools.FunctionTool:
     parameters = {"type": "object", "properties": {"it": {"type": "string", "x-quote": quote}}, **more}
-    tool = constrain.tool_from_json({"type": "function", "name": "f", "parameters": parameters})
-    assert isinstance(tool, constrain.FunctionTool)
+    tool = constrain.tools.tool_from_json({"type": "function", "name": "f", "parameters": parameters})
+    assert isinstance(tool, constrain.tools.FunctionTool)
     return tool
 
 

@@ -164,9 +164,9 @@ STRUCTURAL: dict[str, tuple[Any, list[tuple[str, str]]]] = {
 def test_structural_rules(name: str) -> None:
     schema, expected = STRUCTURAL[name]
     for given_as in (schema, json.dumps(schema)):
-        found = constrain.check_strict(given_as, subset="structural")
+        found = constrain.strict.check_strict(given_as, subset="structural")
         assert [(violation.pointer, violation.complaint) for violation in found] == expected
-    full = [(violation.pointer, violation.complaint) for violation in constrain.check_strict(schema)]
+    full = [(violation.pointer, violation.complaint) for violation in constrain.strict.check_strict(schema)]
     assert [entry for entry in full if entry in expected] == expected
 
 
@@ -254,11 +254,11 @@ FULL: dict[str, tuple[Any, list[str]]] = {
 @for_each("name", FULL)
 def test_full_subset(name: str) -> None:
     schema, expected = FULL[name]
-    found = constrain.check_strict(schema)
+    found = constrain.strict.check_strict(schema)
     assert len(found) == len(expected), found
     for violation, message in zip(found, expected, strict=True):
         assert message in str(violation)
-    assert constrain.check_strict(schema, subset="structural") == []
+    assert constrain.strict.check_strict(schema, subset="structural") == []
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -324,20 +324,20 @@ LIMITS: dict[str, tuple[Any, Any, str]] = {
 @for_each("name", LIMITS)
 def test_limits(name: str) -> None:
     within_limit, beyond, message = LIMITS[name]
-    assert constrain.check_strict(within_limit) == []
-    assert [str(violation) for violation in constrain.check_strict(beyond, name="n")] == [
+    assert constrain.strict.check_strict(within_limit) == []
+    assert [str(violation) for violation in constrain.strict.check_strict(beyond, name="n")] == [
         f"Invalid schema for response_format 'n': {message}"
     ]
-    assert constrain.check_strict(beyond, subset="structural") == []
+    assert constrain.strict.check_strict(beyond, subset="structural") == []
 
 
 def test_recursion_counts_once() -> None:
     node = closed(next={"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}, root={"$ref": "#"})
-    assert constrain.check_strict({**closed(a={"$ref": "#/$defs/node"}), "$defs": {"node": node}}) == []
+    assert constrain.strict.check_strict({**closed(a={"$ref": "#/$defs/node"}), "$defs": {"node": node}}) == []
 
 
 def test_messages_say_what_the_schema_is_for() -> None:
-    (violation,) = constrain.check_strict({"type": "array", "items": TEXT}, name="get_weather", kind="function")
+    (violation,) = constrain.strict.check_strict({"type": "array", "items": TEXT}, name="get_weather", kind="function")
     assert str(violation) == (
         "Invalid schema for function 'get_weather': "
         "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"array\"'."
@@ -352,19 +352,19 @@ class Answer(BaseModel):
 
 
 def test_types_are_checked_as_pydantic_writes_them() -> None:
-    found = constrain.check_strict(Answer)
+    found = constrain.strict.check_strict(Answer)
     assert [violation.message for violation in found] == [
         CLOSED,
         f"{REQUIRED} Missing 'link'.",
         "'default' is not permitted.",
     ]
-    assert constrain.check_strict(constrain.strict_schema(Answer)) == []
+    assert constrain.strict.check_strict(constrain.strict.strict_schema(Answer)) == []
 
 
 @pytest.mark.parametrize("option", [{"kind": "tool"}, {"subset": "strict"}, {"subset": None}])
 def test_unknown_options_are_refused(option: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="it must be"):
-        constrain.check_strict({}, **option)
+        constrain.strict.check_strict({}, **option)
 
 
 def examples() -> dict[str, Any]:
@@ -377,9 +377,10 @@ def examples() -> dict[str, Any]:
 
 def test_schemas_of_the_guides_are_in_the_subset() -> None:
     for name, schema in examples().items():
-        assert [str(violation) for violation in constrain.check_strict(schema)] == [], name
+        assert [str(violation) for violation in constrain.strict.check_strict(schema)] == [], name
         assert (
-            constrain.strict_schema(schema) == {**schema, "required": [*schema["properties"]]} or name == "linked_list"
+            constrain.strict.strict_schema(schema) == {**schema, "required": [*schema["properties"]]}
+            or name == "linked_list"
         )
         constrain.compile(schema, byte_vocabulary(), strict=True)
 
@@ -411,16 +412,16 @@ JSON = st.recursive(
 @given(st.dictionaries(st.sampled_from(KEYWORDS), JSON, max_size=6))
 def test_anything_gives_violations_or_a_clear_error(schema: dict[str, Any]) -> None:
     for subset in ("openai", "structural"):
-        for violation in constrain.check_strict(schema, subset=subset):  # type: ignore[arg-type]
+        for violation in constrain.strict.check_strict(schema, subset=subset):  # type: ignore[arg-type]
             assert str(violation).startswith("Invalid schema for response_format 'response': ")
     before = json.dumps(schema)
     try:
-        result = constrain.strict_schema(schema)
+        result = constrain.strict.strict_schema(schema)
     except (constrain.SchemaError, constrain.LimitError):
         return
     finally:
         assert json.dumps(schema) == before
-    messages = [violation.message for violation in constrain.check_strict(result, subset="structural")]
+    messages = [violation.message for violation in constrain.strict.check_strict(result, subset="structural")]
     assert CLOSED not in messages
     assert not [message for message in messages if message.startswith(REQUIRED)]
 
@@ -434,5 +435,5 @@ def test_examples_of_the_documentation_run() -> None:
 def test_large_schemas_are_checked_and_converted_in_linear_time() -> None:
     schema = closed(**{f"p{i}": closed(a={"enum": [f"v{j}" for j in range(10)]}) for i in range(1_500)})
     with finishes_within(10):
-        constrain.check_strict(schema)
-        constrain.strict_schema(schema)
+        constrain.strict.check_strict(schema)
+        constrain.strict.strict_schema(schema)

@@ -152,11 +152,11 @@ CONVERSIONS: dict[str, tuple[Any, Any]] = {
 def test_conversion(name: str) -> None:
     schema, expected = CONVERSIONS[name]
     before = copy.deepcopy(schema)
-    result = constrain.strict_schema(schema)
+    result = constrain.strict.strict_schema(schema)
     assert result == expected
     assert schema == before
-    assert constrain.strict_schema(json.dumps(schema)) == expected
-    assert constrain.strict_schema(result) == result
+    assert constrain.strict.strict_schema(json.dumps(schema)) == expected
+    assert constrain.strict.strict_schema(result) == result
 
 
 ERRORS: dict[str, tuple[Any, str, str]] = {
@@ -229,7 +229,7 @@ ERRORS: dict[str, tuple[Any, str, str]] = {
 def test_what_would_change_meaning_is_refused(name: str) -> None:
     schema, pointer, says = ERRORS[name]
     with pytest.raises(constrain.SchemaError) as caught:
-        constrain.strict_schema(schema)
+        constrain.strict.strict_schema(schema)
     assert caught.value.pointer == pointer
     assert says in str(caught.value)
 
@@ -237,14 +237,14 @@ def test_what_would_change_meaning_is_refused(name: str) -> None:
 def test_a_reference_into_what_is_rewritten_is_refused() -> None:
     schema = opened(a={"oneOf": [TEXT, NUMBER]}, b={"$ref": "#/properties/a/oneOf/1"})
     with pytest.raises(constrain.SchemaError, match="rewrite"):
-        constrain.strict_schema(schema)
+        constrain.strict.strict_schema(schema)
 
 
 def test_the_empty_object_is_a_fresh_one_each_time() -> None:
-    first = constrain.strict_schema({})
+    first = constrain.strict.strict_schema({})
     first["properties"]["a"] = TEXT
     first["required"].append("a")
-    assert constrain.strict_schema({}) == closed()
+    assert constrain.strict.strict_schema({}) == closed()
 
 
 def test_the_result_shares_nothing_with_the_argument_or_itself() -> None:
@@ -252,7 +252,7 @@ def test_the_result_shares_nothing_with_the_argument_or_itself() -> None:
         **opened(a={"$ref": "#/$defs/e", "title": "t"}, b={"$ref": "#/$defs/e"}),
         "$defs": {"e": {"enum": ["x", ["y"]], "examples": [{"z": 1}]}},
     }
-    result = constrain.strict_schema(schema)
+    result = constrain.strict.strict_schema(schema)
     before = copy.deepcopy(schema)
     result["properties"]["a"]["enum"][1].append("changed")
     assert result["$defs"]["e"]["enum"] == ["x", ["y"]]
@@ -260,7 +260,7 @@ def test_the_result_shares_nothing_with_the_argument_or_itself() -> None:
 
 
 def test_numbers_stay_what_they_are() -> None:
-    result = constrain.strict_schema(opened(a={"minimum": 0.1, "multipleOf": 3, "maximum": 10**30}))
+    result = constrain.strict.strict_schema(opened(a={"minimum": 0.1, "multipleOf": 3, "maximum": 10**30}))
     assert result["properties"]["a"] == {"minimum": 0.1, "multipleOf": 3, "maximum": 10**30}
     assert type(result["properties"]["a"]["minimum"]) is float
 
@@ -276,9 +276,9 @@ def test_references_that_multiply_end_or_meet_a_limit(inline: bool) -> None:
     schema = {**opened(a={"$ref": "#/$defs/d0", **beside}), "$defs": {**definitions, "d40": TEXT}}
     if inline:
         with pytest.raises(constrain.LimitError, match="MAX_COMPILE_WORK"):
-            constrain.strict_schema(schema)
+            constrain.strict.strict_schema(schema)
     else:
-        assert constrain.check_strict(constrain.strict_schema(schema), subset="structural") == []
+        assert constrain.strict.check_strict(constrain.strict.strict_schema(schema), subset="structural") == []
 
 
 @for_each(
@@ -295,14 +295,14 @@ def test_references_that_multiply_end_or_meet_a_limit(inline: bool) -> None:
 )
 def test_a_cycle_ends(schema: dict[str, Any]) -> None:
     try:
-        result = constrain.strict_schema(schema)
+        result = constrain.strict.strict_schema(schema)
     except constrain.SchemaError:
         return
     assert json.dumps(result)
 
 
 @for_each("step", [lambda s: {"items": s}, lambda s: opened(a=s), lambda s: {"allOf": [s]}, lambda s: [s]])
-@for_each("function", [constrain.strict_schema, constrain.check_strict])
+@for_each("function", [constrain.strict.strict_schema, constrain.strict.check_strict])
 def test_deep_schemas_meet_a_clear_error(step: Any, function: Any) -> None:
     schema: Any = dict(TEXT)
     for _ in range(10_000):
@@ -316,14 +316,14 @@ def test_deep_schemas_meet_a_clear_error(step: Any, function: Any) -> None:
 def test_a_schema_that_contains_itself_is_refused() -> None:
     schema: dict[str, Any] = {"type": "array"}
     schema["items"] = schema
-    for function in (constrain.strict_schema, constrain.check_strict):
+    for function in (constrain.strict.strict_schema, constrain.strict.check_strict):
         with pytest.raises(constrain.SchemaError):
             function(schema)
 
 
 @for_each("text", ["", "{", '{"a": 1, "a": 2}', "NaN", "[" * 100_000, '{"minimum": ' + "1" * 5_000 + "}"])
 def test_text_that_is_no_json_is_refused(text: str) -> None:
-    for function in (constrain.strict_schema, constrain.check_strict):
+    for function in (constrain.strict.strict_schema, constrain.strict.check_strict):
         with pytest.raises(constrain.SchemaError):
             function(text)
 
@@ -372,8 +372,8 @@ class Dictionary(BaseModel):
 
 
 def test_models_become_strict_and_their_texts_are_read() -> None:
-    schema = constrain.strict_schema(Home)
-    assert constrain.check_strict(schema, subset="structural") == []
+    schema = constrain.strict.strict_schema(Home)
+    assert constrain.strict.check_strict(schema, subset="structural") == []
     constraint = constrain.compile(schema, byte_vocabulary(), strict=True)
     text = bytes(constraint.matcher().shortest_completion())
     home = Home.model_validate_json(text)
@@ -394,7 +394,7 @@ def test_models_become_strict_and_their_texts_are_read() -> None:
 @pytest.mark.parametrize("model", [Open, Dictionary])
 def test_models_of_arbitrary_keys_are_refused(model: type[BaseModel]) -> None:
     with pytest.raises(constrain.SchemaError, match="additionalProperties"):
-        constrain.strict_schema(model)
+        constrain.strict.strict_schema(model)
 
 
 @pytest.mark.slow
@@ -405,7 +405,7 @@ def test_what_a_strict_schema_allows_the_schema_allows() -> None:
         if "oneOf" in text:  # is taken to be exclusive
             continue
         try:
-            constraint = constrain.compile(constrain.strict_schema(text), vocabulary)
+            constraint = constrain.compile(constrain.strict.strict_schema(text), vocabulary)
         except (constrain.SchemaError, constrain.PatternError, constrain.LimitError):
             continue
         error = validation_error(entry["schema"], bytes(constraint.matcher().shortest_completion()))
@@ -416,7 +416,7 @@ def test_what_a_strict_schema_allows_the_schema_allows() -> None:
 
 def test_a_strict_schema_narrows_only_to_declared_and_required_properties() -> None:
     schema = {"allOf": [opened(a=TEXT), {"properties": {"b": {"oneOf": [NUMBER, {"type": "null"}]}}}]}
-    constraint = constrain.compile(constrain.strict_schema(schema), byte_vocabulary(), strict=True)
+    constraint = constrain.compile(constrain.strict.strict_schema(schema), byte_vocabulary(), strict=True)
     assert constraint.accepts('{"a": "x", "b": null}')
     for text in ('{"a": "x"}', '{"a": 1, "b": 1}', '{"a": "x", "b": 1, "c": 1}', "1"):
         assert not constraint.accepts(text)

@@ -86,7 +86,7 @@ def write(
     whitespace: str = "compact",
     **limits: int,
 ) -> Answer:
-    is_schema = not isinstance(language, (Grammar, constrain.Lark, constrain.StructuralTag, Composition))
+    is_schema = not isinstance(language, (Grammar, constrain.Lark, constrain.parts.StructuralTag, Composition))
     policies: Any = {"whitespace": whitespace} if is_schema else {}
     constraint = constrain.compile(language, VOCABULARY, **policies)
     answer = Answer(
@@ -185,8 +185,8 @@ TAG = {"begin": "<", "content": {"type": "const_string", "value": "call was very
 TRIGGERED = {"type": "triggered_tags", "triggers": ["<"], "tags": [TAG]}
 FREE = {
     "a grammar": prose(),
-    "triggered": constrain.StructuralTag({"type": "structural_tag", "format": TRIGGERED}),
-    "any text": constrain.StructuralTag({"type": "structural_tag", "format": {"type": "any_text"}}),
+    "triggered": constrain.parts.StructuralTag({"type": "structural_tag", "format": TRIGGERED}),
+    "any text": constrain.parts.StructuralTag({"type": "structural_tag", "format": {"type": "any_text"}}),
 }
 
 
@@ -201,7 +201,7 @@ def test_free_text_is_cut_at_the_limit(language: Any) -> None:
         assert not answer.ended_early
 
 
-@pytest.mark.parametrize("language", [prose(b"<>"), constrain.sequence(constrain.text(until="<>"), "<>")])
+@pytest.mark.parametrize("language", [prose(b"<>"), constrain.parts.sequence(constrain.parts.text(until="<>"), "<>")])
 def test_text_with_an_end_of_its_own_is_cut_and_ended(language: Any) -> None:
     text = b"Max was very happy, wagging<>"
     for max_tokens in range(5, 12):
@@ -312,7 +312,7 @@ def test_white_space_inside_a_lexeme_is_not_left_out() -> None:
 def test_strings_between_marks_are_closed_by_them(style: str, opening: bytes) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
     content = {"type": "json_schema", "json_schema": schema, "style": style}
-    tag = constrain.StructuralTag({"type": "structural_tag", "format": content})
+    tag = constrain.parts.StructuralTag({"type": "structural_tag", "format": content})
     constraint = constrain.compile(tag, VOCABULARY)
     least = constraint.matcher().min_tokens_left
     text = b"Max was very happy, wagging his very very dog and was happy"

@@ -74,7 +74,7 @@ class _Asked:
     def __init__(self, pattern: str | None, *, prompt: Sequence[int] = PROMPT, top: int = 3, **options: Any) -> None:
         start = None
         if pattern is not None:
-            builder = constrain.GrammarBuilder()
+            builder = constrain.grammars.GrammarBuilder()
             builder.define(builder.rule("start"), [[builder.terminal("text", parse_pattern(pattern, "rust"))]])
             start = constrain.compile(builder.build(), VOCABULARY).matcher
         self.logprobs = Logprobs(top, lambda token: (TOKENS[token].decode(), TOKENS[token]))

@@ -457,7 +457,7 @@ def test_closing_from_a_callback_is_refused(start: Any) -> None:
 
 
 def test_masks_are_prepared_while_the_model_computes() -> None:
-    builder = constrain.GrammarBuilder()
+    builder = constrain.grammars.GrammarBuilder()
     word = builder.terminal("word", parse_pattern("[A-Z]{12}", "rust"))
     builder.define(builder.rule("start"), [[word]])
     vocabulary = constrain.Vocabulary.from_tokens(TOKENS, eos=[EOS])
@@ -571,7 +571,7 @@ def scheduler() -> Iterator[Scheduler]:
 
 @pytest.fixture(scope="module")
 def constraint() -> Constraint:
-    builder = constrain.GrammarBuilder()
+    builder = constrain.grammars.GrammarBuilder()
     word = builder.terminal("word", parse_pattern(f"[A-Z]{{{LENGTH}}}", "rust"))
     builder.define(builder.rule("start"), [[word]])
     return constrain.compile(builder.build(), constrain.Vocabulary.from_tokens(TOKENS, eos=[EOS]), cache=False)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from constrain import TokenLogprob
 from constrain.generation.logprobs import logprob_objects
+from constrain.results import TokenLogprob
 from constrain.server.app import Application
 from tests.support.server.asking import ask, chat, chunks_of
 

@@ -10,13 +10,13 @@ import jsonschema
 import pytest
 
 import constrain
-from constrain import FunctionTool
 from constrain.chat.answers.choices import Calls, FunctionCalls
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.generation.planning import prepare
 from constrain.server.messages.request import read_messages_request
 from constrain.server.requests.question import Question
 from constrain.server.settings import Settings
+from constrain.tools import FunctionTool
 from tests.support import LONG
 from tests.support.chat.forms import TAGS
 from tests.support.chat.parsed import read_answer

@@ -8,32 +8,22 @@ from typing import Any
 
 import pytest
 
-from constrain import (
-    ArgumentsDelta,
-    CallEnded,
-    CallStarted,
-    Completion,
-    FunctionTool,
-    ReasoningDelta,
-    RefusalDelta,
-    Reply,
-    TextDelta,
-    Timings,
-    Usage,
-    tool_from_json,
-)
+from constrain import Completion, TextDelta
 from constrain.chat.answers.choices import FunctionCalls, Reasoning
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families.format import ToolFormat
 from constrain.chat.reading.events import StreamEvent
 from constrain.chat.reading.reply import Refusal, ReplyProgress
 from constrain.chat.tools.calls import FunctionCall
+from constrain.events import ArgumentsDelta, CallEnded, CallStarted, ReasoningDelta, RefusalDelta
 from constrain.generation.completion import Finished
 from constrain.language.result import result_type
+from constrain.results import Timings, Usage
 from constrain.server.http.account import Account, current
 from constrain.server.http.errors import ApiError, too_busy
 from constrain.server.messages.response import Heading
 from constrain.server.messages.stream import MessageWriter
+from constrain.tools import FunctionTool, Reply, tool_from_json
 from tests.support.chat.forms import FORMS
 from tests.support.chat.walks import walked
 from tests.support.server.messages import Event, events_of, joined, order_of

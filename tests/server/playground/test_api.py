@@ -79,7 +79,7 @@ def test_a_run_tells_what_complete_tells(application: Application, model: constr
     )
     tokens, (done,) = tokens_of(events), of(events, "done")
     prompt = of(events, "prompt")[0]
-    assert prompt["text"] == constrain.shown_prompt(model, messages, schema=schema)
+    assert prompt["text"] == constrain.prompts.shown_prompt(model, messages, schema=schema)
     assert "".join(event["text"] for event in of(events, "text")) == done["text"]
     assert done["usage"]["completion_tokens"] == len(tokens)
     if not options["temperature"]:  # sampled answers may differ where llama.cpp rounds batches in another way

@@ -5,23 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from constrain import (
-    ArgumentsDelta,
-    CallEnded,
-    CallStarted,
-    Completion,
-    ReasoningDelta,
-    RefusalDelta,
-    TextDelta,
-    Timings,
-    Usage,
-    tool_from_json,
-)
+from constrain import Completion, TextDelta
 from constrain.chat.reading.events import StreamEvent
 from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import CustomCall, FunctionCall
+from constrain.events import ArgumentsDelta, CallEnded, CallStarted, ReasoningDelta, RefusalDelta
+from constrain.results import Timings, Usage
 from constrain.server.responses.output import ResponseHead
 from constrain.server.responses.request import read_request
+from constrain.tools import tool_from_json
 
 TOOLS = [
     {
