@@ -52,8 +52,7 @@ class _Batch:
         ),
     )
     errors: str | None = option(
-        None,
-        Flag("File for failed lines with the reasons; by default next to the output.", metavar="FILE or URL"),
+        None, Flag("File for failed lines with the reasons; by default next to the output.", metavar="FILE or URL")
     )
     prompt: str | None = option(
         None,
@@ -66,9 +65,7 @@ class _Batch:
     restart: bool = option(False, Flag("Throw away existing answers."))
     parallel: int = option(8, Flag("Lines that are answered at the same time."), least=1)
     vote: int | None = option(
-        None,
-        Flag("Write this many answers to a line, and keep one that they agree on.", metavar="N"),
-        least=MIN_VOTERS,
+        None, Flag("Write this many answers to a line, and keep one that they agree on.", metavar="N"), least=MIN_VOTERS
     )
     certificates: bool = option(False, Flag("Add the certificate of each answer, which verify checks."))
     certificate_prompts: bool = option(False, Flag("Keep the token ids of prompts in certificates."))

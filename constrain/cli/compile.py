@@ -34,8 +34,7 @@ class _Compiling:
         None, Flag("Syntax of --regex: the regex crate's, JSON Schema's, or re's."), choices=shared.DIALECTS
     )
     lark: list[str] | None = option(
-        None,
-        Flag('A Lark grammar: a file, or one of "constrain grammars"; any number.', metavar="FILE or NAME"),
+        None, Flag('A Lark grammar: a file, or one of "constrain grammars"; any number.', metavar="FILE or NAME")
     )
     gbnf: list[Path] | None = option(None, Flag("File with a grammar of llama.cpp; any number.", metavar="FILE"))
     structural_tag: list[Path] | None = option(

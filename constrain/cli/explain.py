@@ -33,16 +33,18 @@ class _Explaining:
         False,
         Flag("Exclude undeclared keys, as generation does, or allow them where the schema does.", "closed/--open"),
     )
-    registry: Path | None = option(None, Flag("File with a JSON object from URIs to schemas, for references."))
 
 
-@flags.takes(language=shared.Language, own=_Explaining, policies=flags.policies)
+@flags.takes(
+    language=shared.Language, own=_Explaining, policies=flags.policies, further=flags.only(shared.Further, "registry")
+)
 def explain(
     text: Annotated[str | None, typer.Argument(help='The text; "-" reads it from standard input.')] = None,
     *,
     language: shared.Language,
     own: _Explaining,
     policies: CompileOptions,
+    further: shared.Further,
 ) -> None:
     """Shows where a text stops matching a schema or grammar, what was expected there, and what is missing.
 
@@ -56,7 +58,7 @@ def explain(
         if wanted is None:
             raise typer.BadParameter("no schema, pattern or grammar to explain the text by")
         vocabulary = None if own.model is None else _vocabulary(own.model)
-        options: CompileOptions = {**policies, **shared.read_registry(own.registry)}
+        options: CompileOptions = {**policies, **further.read()}
         progress = shared.show_progress(Console(stderr=True), "Compiling the schema or grammar")
         with shared.name_file(language.file), progress:
             found = explain_text(wanted, given, vocabulary, closed=own.closed, **options)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from pathlib import Path  # noqa: TC003 - flags are made from the annotations
 from typing import Annotated
 
 import typer
@@ -29,17 +28,16 @@ class _Exporting:
         choices=("gbnf", "lark", "regex"),
     )
     closed: bool = option(
-        True,
-        Flag("Exclude undeclared keys, as generation does, or allow them where the schema does.", "closed/--open"),
+        True, Flag("Exclude undeclared keys, as generation does, or allow them where the schema does.", "closed/--open")
     )
     repeated_keys: bool = option(False, Flag("Allow undeclared keys of an object to repeat; else they are refused."))
-    registry: Path | None = option(None, Flag("File with a JSON object from URIs to schemas, for references."))
 
 
 @flags.takes(
     language=flags.only(shared.Language, "regex", "dialect", "lark", "gbnf", "structural_tag"),
     own=_Exporting,
     policies=flags.policies,
+    further=flags.only(shared.Further, "registry"),
 )
 def export_(
     schema: Annotated[
@@ -50,6 +48,7 @@ def export_(
     language: shared.Language,
     own: _Exporting,
     policies: CompileOptions,
+    further: shared.Further,
 ) -> None:
     """Writes a schema or grammar as GBNF, Lark or a regular expression with the very same language.
 
@@ -59,7 +58,7 @@ def export_(
     wanted = language.read(schema_option="SCHEMA")
     if wanted is None:
         raise typer.BadParameter("no schema, pattern or grammar to export")
-    options: CompileOptions = {**policies, **shared.read_registry(own.registry)}
+    options: CompileOptions = {**policies, **further.read()}
     with shared.name_file(language.file), shared.show_progress(Console(stderr=True), f"Writing {own.to}"):
         text = export(wanted, own.to, closed=own.closed, repeated_keys=own.repeated_keys, **options)  # type: ignore[arg-type]  # checked by the option
     sys.stdout.write(text if text.endswith("\n") else text + "\n")

@@ -32,7 +32,7 @@ class Rule:
         python: message of the error in Python; an empty text where Python does not refuse.
         field: message of requests and of lines of a batch.
         flag: message of the command line.
-        hint: option of the command line that its message is about.
+        hint: option of the command line that its message is about; ``None`` if the message names it.
         error: class of the error in Python.
     """
 
@@ -63,11 +63,11 @@ class Rule:
 
 
 def _needs(option: str, others: str, why: str, **said: Any) -> Rule:
-    return Rule("needs", option, tuple(others.split()), why, **said)
+    return Rule("needs", option, tuple(others.split()), why, **{"hint": option, **said})
 
 
 def _excludes(option: str, others: str, why: str, **said: Any) -> Rule:
-    return Rule("excludes", option, tuple(others.split()), why, **said)
+    return Rule("excludes", option, tuple(others.split()), why, **{"hint": option, **said})
 
 
 def _choice(option: str, others: str, why: str) -> Rule:
@@ -150,22 +150,21 @@ RULES = (
     _needs("checkpoint", "id_column", "the rows that are done are known by their names",
         python="checkpoint needs id_column: the rows that are done are known by their names"),
     _choice("answer", "SCHEMA --schema --regex --lark --gbnf --structural-tag", "an answer has one shape"),
-    _needs("--dialect", "--regex", "it is the syntax of a pattern", flag="--dialect needs --regex"),
+    _needs("--dialect", "--regex", "it is the syntax of a pattern", flag="--dialect needs --regex", hint=None),
     _choice("cache", "--no-prompt-cache --cache-whole-prompt", "one keeps nothing, the other everything"),
     _needs("--stream fields", "--schema", "only JSON has fields",
         flag="fields need --schema, because only JSON has them", hint="--stream"),
-    _needs("--certificate-prompts", "--certificates", "it is about certificates",
-        flag="it needs --certificates", hint="--certificate-prompts"),
+    _needs("--certificate-prompts", "--certificates", "it is about certificates", flag="it needs --certificates"),
     _needs("--certificate-prompt", "--certificate", "it is about a certificate",
-        flag="it is about a certificate; give --certificate, too", hint="--certificate-prompt"),
+        flag="it is about a certificate; give --certificate, too"),
     _needs("--sign", "--certificate", "it is about a certificate",
-        flag="it is about a certificate; give --certificate, too", hint="--sign"),
+        flag="it is about a certificate; give --certificate, too"),
     _needs("verify --prompt", "--model", "the prompt is for writing the answer again",
         flag="the prompt is for writing the answer again; give --model, too", hint="--prompt"),
-    _needs("--actors", "--ray", "only Ray has actors", flag="it needs --ray", hint="--actors"),
-    _needs("--cpus-per-actor", "--ray", "only Ray has actors", flag="it needs --ray", hint="--cpus-per-actor"),
+    _needs("--actors", "--ray", "only Ray has actors", flag="it needs --ray"),
+    _needs("--cpus-per-actor", "--ray", "only Ray has actors", flag="it needs --ray"),
     _excludes("--threads", "--ray", "`--cpus-per-actor` gives the threads of an actor",
-        flag="--cpus-per-actor gives the threads of an actor", hint="--threads"),
+        flag="--cpus-per-actor gives the threads of an actor"),
 )  # fmt: skip
 """All rules; where options break several, the first one is told."""
 

@@ -94,12 +94,12 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     ctx: Annotated[int | None, Field(ge=0)] = _flag(None, "Context in tokens; 0 for the model's maximum.")
-    threads: Annotated[int | None, Field(ge=1)] = _flag(
-        None, "Threads to compute with; fewer while other programs need the cores.", "physical cores"
-    )
     parallel: Annotated[int | None, Field(ge=1)] = _flag(None, "Answers that a model writes at once.", "8")
     gpu_layers: Annotated[int | None, Field(ge=-1)] = _flag(
         None, "Layers to offload to a GPU; -1 for all, 0 for none.", "-1"
+    )
+    threads: Annotated[int | None, Field(ge=1)] = _flag(
+        None, "Threads to compute with; fewer while other programs need the cores.", "physical cores"
     )
     lock_memory: bool | None = _flag(
         None, "Keep the weights in main memory, so that the system never reads them again from disk.", "no"
@@ -133,23 +133,33 @@ class ServerConfig(_Table):
         "127.0.0.1", "Address to listen on; 0.0.0.0 for all addresses of this machine."
     )
     port: Annotated[int, Field(ge=0, le=65535)] = _flag(8080, "Port to listen on; 0 for any free one.")
-    memory_limit: Annotated[int | None, BeforeValidator(_as_bytes), Field(gt=0)] = _flag(
-        None, 'Memory for loaded models ("6 GiB"); idle models are unloaded to make room for others.', "none", "SIZE"
-    )
     queue: Annotated[int, Field(ge=0)] = _flag(64, "Answers that may wait; further requests get status 429.")
     timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = _flag(
         600.0, "Seconds that a request may take; then its answer is ended early.", "600"
+    )
+    grace: Annotated[float, Field(ge=1, allow_inf_nan=False)] = _flag(
+        30.0, "Seconds to finish answers when the server is stopped.", "30"
     )
     compile_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = _flag(
         3.0, "CPU seconds to compile the schemas and tools of a request.", "3"
     )
     deterministic: bool = _flag(
-        False,
-        "Answer one request at a time, without reusing earlier prompts: equal requests get equal answers.",
+        False, "Answer one request at a time, without reusing earlier prompts: equal requests get equal answers."
+    )
+    memory_limit: Annotated[int | None, BeforeValidator(_as_bytes), Field(gt=0)] = _flag(
+        None, 'Memory for loaded models ("6 GiB"); idle models are unloaded to make room for others.', "none", "SIZE"
     )
     api_key_file: _File | None = _flag(None, f"File with API keys, one per line; the variable {KEY_VARIABLE} adds one.")
     strict_subset: StrictSubset = _flag(
         "structural", 'OpenAI rules that schemas with "strict": true must obey: the structural ones, all, or none.'
+    )
+    allowed_host: Annotated[list[_Host], BeforeValidator(_as_list)] = _flag(
+        [], 'Host name that requests may use, "*" for any; may be repeated.'
+    )
+    cors_origin: Annotated[list[_Origin], BeforeValidator(_as_list)] = _flag(
+        [],
+        'Origin of web pages that may call the server, "vscode-webview://*" for all of a scheme, "*" for all; may be '
+        "repeated.",
     )
     shared_cache: bool = _flag(
         False, "API keys share evaluated prompts; a client can then find out how prompts of others begin."
@@ -160,25 +170,14 @@ class ServerConfig(_Table):
     prompt_cache_size: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0)] = _flag(
         PROMPT_CACHE_BYTES, 'Disk space for evaluated prompts ("500 MB").', "2 GiB", "SIZE"
     )
-    playground: bool = _flag(
-        True, "Show a page at / for trying schemas and prompts, and watching answers token by token."
-    )
     response_store: Annotated[str, Field(min_length=1)] = _flag(
         IN_MEMORY,
         "Place of stored responses: memory, none, or the address of a database, which servers may share; the variable "
         f"{STORE_VARIABLE} hides a password in it.",
         metavar="PLACE",
     )
-    allowed_host: Annotated[list[_Host], BeforeValidator(_as_list)] = _flag(
-        [], 'Host name that requests may use, "*" for any; may be repeated.'
-    )
-    cors_origin: Annotated[list[_Origin], BeforeValidator(_as_list)] = _flag(
-        [],
-        'Origin of web pages that may call the server, "vscode-webview://*" for all of a scheme, "*" for all; may be '
-        "repeated.",
-    )
-    grace: Annotated[float, Field(ge=1, allow_inf_nan=False)] = _flag(
-        30.0, "Seconds to finish answers when the server is stopped.", "30"
+    playground: bool = _flag(
+        True, "Show a page at / for trying schemas and prompts, and watching answers token by token."
     )
     log_format: LogFormat = _flag("text", "Format of the log on standard error.")
     models: list[ModelTable] = []

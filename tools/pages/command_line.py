@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 from typer.models import ArgumentInfo, Context
 
+from constrain.arguments import meanings_of
 from constrain.cli.program import app, main
 from constrain.generation.exclusions import NAMES, RULES, describe
+from constrain.server.config import ModelTable
 from tools.pages.markdown import NOTE, cell, code, paragraphs, table
 
 if TYPE_CHECKING:
@@ -87,6 +89,8 @@ def page() -> str:
     parts = [_HEADER, table(("command", "does"), rows)]
     for name, run in known.items():
         parts += _described(name, run)
+        if name == "serve":
+            parts.append(_server_file())
     parts.append(exclusions((rule for rule in RULES if rule.flag), is_command=True))
     parts.append(f"\n## Exit status\n\n{_statuses()}")
     return "".join(parts)
@@ -140,6 +144,13 @@ def _described(name: str, run: Callable[..., Any]) -> Iterator[str]:
     if options:
         described = [(code(each.flags), _values(each), _default(each), cell(each.info.help or "")) for each in options]
         yield f"\n{table(('option', 'value', 'default', 'meaning'), described)}"
+
+
+def _server_file() -> str:
+    """Returns the section about the configuration file of a server."""
+    rows = [(code(name), cell(entry.partition(":")[2])) for name, entry in meanings_of(ModelTable).items()]
+    about = "Its keys have the names of the flags, with underscores; the tables `[[models]]` have these:"
+    return f"\n### server.toml\n\nThe file of `--config`. {about}\n\n{table(('key', 'meaning'), rows)}"
 
 
 def _values(option: _Parameter) -> str:

@@ -51,18 +51,10 @@ class _Chat:
 
 
 @flags.takes(
-    machine=shared.Machine,
-    language=shared.Language,
-    own=_Chat,
-    options=flags.options,
-    policies=flags.policies,
+    machine=shared.Machine, language=shared.Language, own=_Chat, options=flags.options, policies=flags.policies
 )
 def chat(
-    machine: shared.Machine,
-    language: shared.Language,
-    own: _Chat,
-    options: Options,
-    policies: CompileOptions,
+    machine: shared.Machine, language: shared.Language, own: _Chat, options: Options, policies: CompileOptions
 ) -> None:
     """Talks with a model: each line is a question, or a command that begins with a slash (/help lists them).
 

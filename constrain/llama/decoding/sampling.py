@@ -27,22 +27,13 @@ _LETTERS = dict(zip("edskypmxtaf", SAMPLERS + _NOT_HERE, strict=True))
 
 
 def _number(
-    default: float | None,
-    least: float | None,
-    most: float | None = 1000.0,
-    neutral: float | None = None,
-    flag: Flag | None = None,
-    *,
-    above: bool = False,
+    default: Any, least: Any, most: Any = 1000.0, neutral: Any = None, *flags: Flag, above: bool = False
 ) -> Any:
-    flags = () if flag is None else (flag,)
     return option(default, *flags, least=least, most=most, neutral=neutral, above=above)
 
 
-def _count(
-    default: int | None, least: int, most: int = 2**31 - 1, neutral: int | None = None, flag: Flag | None = None
-) -> Any:
-    return _number(default, least, most, neutral, flag)
+def _count(default: Any, least: int, most: int = 2**31 - 1, neutral: Any = None, *flags: Flag) -> Any:
+    return _number(default, least, most, neutral, *flags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +97,10 @@ class Sampling:
     temperature: float = _number(
         0.8, 0, None, 1.0, Flag("Randomness; 0 takes the most likely token.", default="0 or 0.8")
     )
-    top_k: int = _count(40, 0, neutral=0, flag=Flag("Sample from this many of the likeliest tokens; 0 for all."))
+    top_k: int = _count(40, 0, 2**31 - 1, 0, Flag("Sample from this many of the likeliest tokens; 0 for all."))
     top_p: float = _number(0.95, 0, 1, 1.0, Flag("Sample from the likeliest tokens with this total probability."))
     min_p: float = _number(
-        0.05,
-        0,
-        1,
-        0.0,
-        Flag("Sample from tokens with at least this share of the greatest probability."),
+        0.05, 0, 1, 0.0, Flag("Sample from tokens with at least this share of the greatest probability.")
     )
     seed: int | None = _count(None, 0, SEEDS - 1)
     repeat_penalty: float = _number(1.0, 0, None, 1.0, Flag("Divides the logits of recent tokens."), above=True)
@@ -121,11 +108,7 @@ class Sampling:
         0.0, -2, 2, 0.0, Flag("Subtracted from the logits of tokens already in the answer.")
     )
     frequency_penalty: float = _number(
-        0.0,
-        -2,
-        2,
-        0.0,
-        Flag("Subtracted from the logit of a token for each time it occurs in the answer."),
+        0.0, -2, 2, 0.0, Flag("Subtracted from the logit of a token for each time it occurs in the answer.")
     )
     repeat_last_n: int | None = _count(None, -1)
     repetition_penalty: float = _number(1.0, 0, 1000.0, 1.0, above=True)
