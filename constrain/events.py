@@ -10,7 +10,7 @@ from constrain.chat.reading.events import (
     RefusalDelta,
     StreamEvent,
 )
-from constrain.generation.observers.trace.records import TraceDelta
+from constrain.generation.observers.trace import TraceDelta
 from constrain.partial.reader import FieldEvent, FieldReader
 
 __all__ = [

@@ -45,7 +45,6 @@ ELSEWHERE = {
     "generation/observers": "generation",
     "generation/observers/certificate": "certificates",
     "generation/observers/confidence": "confidence",
-    "generation/observers/trace": "generation",
     "lark/lexing": "lark",
     "ray/endpoint": "ray",
     "regex/parsing": "regex",

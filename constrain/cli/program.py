@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from constrain.arguments import Function
     from constrain.generation.completion import Completion
-    from constrain.generation.observers.confidence.records import FieldConfidence
+    from constrain.generation.observers.confidence.fields import FieldConfidence
     from constrain.inspection.check import Check
     from constrain.json_schema.lint.findings import Finding
     from constrain.language.source import Source

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from constrain.generation.completion import Completion
-    from constrain.generation.observers.trace.records import TokenTrace
+    from constrain.generation.observers.trace import TokenTrace
     from constrain.generation.options import Options
     from constrain.language.source import Source
     from constrain.llama.model import Model

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from constrain.engine.captures import captures_object
 from constrain.errors import pointer_to
-from constrain.generation.observers.reports import Reports, report_objects
+from constrain.generation.logprobs import LEAST_LOGPROB
 from constrain.notebooks import cut, shorten, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from constrain.engine.captures import Captures
     from constrain.engine.report import Report
+    from constrain.generation.observers.confidence.fields import FieldConfidence
+    from constrain.generation.observers.trace import TokenTrace
     from constrain.llama.decoding.answer import EndedBy, FinishReason
+    from constrain.llama.decoding.token_logprob import TokenLogprob
+    from constrain.quotes.places import QuotePlace
 
 if TYPE_CHECKING:
     import typing_extensions  # TypeVar has a default from Python 3.13 on
@@ -78,8 +83,8 @@ class HoldsAnswer:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Completion(Reports, HoldsAnswer, Generic[ValueT_co]):
-    """A complete answer: its value, its text, and facts about its generation; and the reports on it.
+class Completion(HoldsAnswer, Generic[ValueT_co]):
+    """A complete answer: its value, its text, and facts about its generation.
 
     Attributes:
         value: instance of the requested type; parsed JSON for a JSON Schema; otherwise the text. With ``tools`` it is a
@@ -103,13 +108,33 @@ class Completion(Reports, HoldsAnswer, Generic[ValueT_co]):
         stop: the ``stop`` text before which free text ended; ``None`` for none.
         reasoning: text of the model's reasoning before the answer; ``""`` for none.
         draft: text that the model wrote before its answer, with the option ``draft``; ``""`` for none.
+        logprobs: log-probabilities, one entry for each of ``tokens``; ``None`` without the option ``logprobs``.
+        text_logprobs: the entries of ``logprobs`` for the tokens that make up ``text``.
+        trace: with the option ``trace``, one entry for each of ``tokens``: where it comes from, how many tokens were
+            allowed, and which were likely. ``None`` without the option, and for a merged answer.
+        captures: parts of ``text`` that the grammar gives names to, with their spans; empty without names, and if the
+            answer was cut. ``None`` if they take too long to find; ``MAX_CAPTURE_WORK`` is then in ``limits_met``.
+        quotes: places of all quotes (``constrain.Quote``) in ``value`` as JSON and in their sources, in the order of
+            the text. With ``tools``, paths begin with ``"content"``, or with ``"calls"``, the number of the call and
+            ``"arguments"``; the quotes in the content come first.
         agreement: with ``vote``, the share of the samples that have the same value in a place, by the path of the place
             (keys and positions; ``()`` for the whole). Items of lists are lined up by content. ``None`` otherwise.
+        fields: with ``confidence``, the parts of a JSON value with their probabilities, by path in ``value`` (keys and
+            positions; ``()`` for the whole). With ``tools``, paths begin with ``"content"``, or with ``"calls"``, the
+            number of the call and ``"arguments"``, where the model's family writes arguments as JSON. ``None`` without
+            the option.
+        certificate: with the option ``certificate``, the proof that the answer is one of its schema or grammar, as JSON
+            (``constrain verify`` checks it); its member ``grammar`` is shared, so do not change it. ``None`` without
+            the option, and if the proof takes too long; ``MAX_CERTIFICATE_WORK`` is then in ``limits_met``.
+        log_mass: with ``confidence``, ``trace`` or ``unbias``, logarithm of the share of the model's probability that
+            the constraint left, over all tokens: 0 for free text. With ``unbias``, its exponential weights the answer.
+            ``None`` without these options, and for a merged answer.
         n_masks: number of masks that choosing tokens took.
         mask_seconds: wall-clock seconds for these masks; those in which the model computed meanwhile included.
         votes: with ``vote``, the samples that voted: all but those that cannot be read as values. ``tokens`` and
             ``draft`` are then empty if no sample is the winner as a whole, and ``usage`` counts the tokens of all these
             samples.
+        reports: reports of further observers (docs/explanation/observers.md), by name; ``None`` if there are none.
     """
 
     value: ValueT_co
@@ -127,10 +152,19 @@ class Completion(Reports, HoldsAnswer, Generic[ValueT_co]):
     stop: str | None = None
     reasoning: str = ""
     draft: str = ""
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    text_logprobs: tuple[TokenLogprob, ...] | None = None
+    trace: tuple[TokenTrace, ...] | None = None
+    captures: Captures | None = None
+    quotes: tuple[QuotePlace, ...] = ()
     agreement: Mapping[tuple[str | int, ...], float] | None = None
+    fields: Mapping[tuple[str | int, ...], FieldConfidence] | None = None
+    log_mass: float | None = None
+    certificate: dict[str, Any] | None = None
     n_masks: int = 0
     mask_seconds: float = 0.0
     votes: tuple[Completion, ...] = ()
+    reports: Mapping[str, Any] | None = None
     _cure: ClassVar[str] = "the members of the answer are at .value"
 
     def __repr__(self) -> str:
@@ -164,9 +198,6 @@ class Completion(Reports, HoldsAnswer, Generic[ValueT_co]):
         return self.reasoning or self.draft
 
 
-Completion.__doc__ = (Completion.__doc__ or "").rstrip() + (Reports.__doc__ or "").partition("Attributes:")[2]
-
-
 def limits_object(completion: Completion) -> dict[str, Any]:
     """Returns the members of an answer as JSON that tell of limits; empty if none was met.
 
@@ -195,6 +226,45 @@ def facts_object(completion: Completion) -> dict[str, Any]:
         **agreement_object(completion),
         **report_objects(completion),
     }
+
+
+REPORTS = ("logprobs", "text_logprobs", "trace", "captures", "quotes", "fields", "certificate", "log_mass")
+"""Members of a ``Completion`` for reports; those of further observers are in ``reports``."""
+
+
+def report_members(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns reports by name as members of a ``Completion``."""
+    others = {name: report for name, report in found.items() if name not in REPORTS}
+    return {**{name: found[name] for name in REPORTS if name in found}, "reports": others or None}
+
+
+def report_objects(completion: Completion) -> dict[str, Any]:
+    """Returns the reports that an answer as JSON has: their members are named as the attributes are.
+
+    Paths are JSON Pointers.
+    """
+    found: dict[str, Any] = {}
+    if completion.fields is not None:
+        found["fields"] = {pointer_to(path): _field_object(each) for path, each in completion.fields.items()}
+    if completion.quotes:
+        found["quotes"] = [{**asdict(place), "path": pointer_to(place.path)} for place in completion.quotes]
+    if completion.certificate is not None:
+        found["certificate"] = completion.certificate
+    return {**found, **(completion.reports or {})}
+
+
+def _field_object(field: FieldConfidence) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "begin": field.begin,
+        "end": field.end,
+        "probability": field.probability,
+        "logprob": max(field.logprob, LEAST_LOGPROB),
+        "mass": field.mass,
+        "choices": field.choices,
+    }
+    if field.alternatives:
+        found["alternatives"] = [asdict(each) for each in field.alternatives]
+    return found
 
 
 @dataclass(frozen=True, slots=True)

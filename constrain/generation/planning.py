@@ -218,49 +218,37 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
     prefix = prefill_tokens(answer, model.vocabulary, prefill) if prefill else _read_prefix(settings, model)
     if prefill and settings.max_tokens is not None:
         settings = replace(settings, max_tokens=settings.max_tokens + len(prefix))
+    plan = Plan(
+        model,
+        language,
+        prompted.tokens,
+        _text_progress(result, settings, language),
+        sampling,
+        settings,
+        result,
+        shown=shown,
+        request=prompted.request,
+        shared=_shared(settings, prompted.tokens, prompted.count_shared),
+        is_greedy=language is not None and not settings.draft and leaves_temperature_open(options),
+        prefix=prefix,
+    )
     if answer is None:
-        progress = _text_progress(result, settings, language)
-        return _observed(
-            Plan(
-                model,
-                language,
-                prompted.tokens,
-                progress,
-                sampling,
-                settings,
-                result,
-                shown=shown,
-                request=prompted.request,
-                shared=_shared(settings, prompted.tokens, prompted.count_shared),
-                is_greedy=language is not None and not settings.draft and leaves_temperature_open(options),
-                prefix=prefix,
-            )
-        )
+        return _observed(plan)
     by_name = {tool.name: tool for tool in tools}
     is_free = schema is None and answer.calls is Calls.NONE
     is_greedy = not is_free and not settings.draft and answer.reasoning is Reasoning.NONE
     reply = partial(ReplyProgress, answer, by_name, result, settings.stops, prompted.tokens, wants_reply=bool(tools))
-    call_or_content = make_call_or_content(answer, model.vocabulary)
-    return _observed(
-        Plan(
-            model,
-            Language(answer),
-            prompted.tokens,
-            reply,
-            sampling,
-            settings,
-            result,
-            by_name,
-            call_or_content,
-            shown,
-            prompted.request,
-            sources,
-            shared=_shared(settings, prompted.tokens, prompted.count_shared),
-            is_greedy=is_greedy and leaves_temperature_open(options),
-            may_be_cut=may_be_text,
-            prefix=prefix,
-        )
+    plan = replace(
+        plan,
+        language=Language(answer),
+        progress=reply,
+        tools=by_name,
+        call_or_content=make_call_or_content(answer, model.vocabulary),
+        sources=sources,
+        is_greedy=is_greedy and leaves_temperature_open(options),
+        may_be_cut=may_be_text,
     )
+    return _observed(plan)
 
 
 def _draft_words(*, has_tools: bool, is_shown: bool) -> DraftWords:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from constrain.chat.reading.events import ReasoningDelta
 from constrain.chat.reading.places import paths_at
 from constrain.chat.reading.text import TextStream
-from constrain.generation.completion import Completion, Timings, Usage
-from constrain.generation.observers.observer import Later, Observers
-from constrain.generation.observers.reports import report_members
+from constrain.generation.completion import Completion, Timings, Usage, report_members
+from constrain.generation.observers.observer import Later, Observers, Written
 from constrain.llama.decoding.answer import Answer, TokenObserver
 from constrain.llama.decoding.draft import Draft
 from constrain.llama.scheduling.request import Request
@@ -120,9 +119,9 @@ class Running:
         """
         plan, answer, outcome = self.plan, self.answer, self.progress.outcome()
         drafted = 0 if answer.draft is None else len(answer.draft.tokens)
-        later, reports = list[Later](), dict[str, Any]()
+        written, later, reports = Written(answer, self.progress, outcome), list[Later](), dict[str, Any]()
         for each in self.observers:
-            report = each.finish(answer, self.progress, outcome)
+            report = each.finish(written)
             if isinstance(report, Later):
                 later.append(report)
             else:

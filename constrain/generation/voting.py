@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import FunctionCall
 from constrain.errors import LimitError, OutputValidationError
+from constrain.generation.completion import REPORTS
 from constrain.generation.observers.quotes import find_quotes
-from constrain.generation.observers.reports import unknown_reports
 from constrain.voting.ballots import read_ballot, write_ballot
 from constrain.voting.election import agreement_with, elect, nearest
 
@@ -114,7 +114,8 @@ def _merged(plan: Plan, value: Ballot, sample: Completion) -> Completion | None:
         except (LimitError, OutputValidationError):
             return None
         if outcome.text == text:
-            reports = {**unknown_reports(), "quotes": find_quotes(plan, text, outcome.value)}
+            known = {"captures": sample.captures, "quotes": find_quotes(plan, text, outcome.value), "reports": None}
+            reports: dict[str, Any] = {**dict.fromkeys(REPORTS), **known}
             return replace(sample, value=outcome.value, text=text, tokens=(), draft="", **reports)
     return None
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 import constrain
 from constrain.generation.completion import Completion
 from constrain.generation.observers.confidence.alternatives import ALL_QUESTIONS
-from constrain.generation.observers.confidence.records import FieldConfidence
+from constrain.generation.observers.confidence.fields import FieldConfidence
 from constrain.generation.planning import prepare
 from constrain.generation.running import Running
 from constrain.llama.binding import Candidates

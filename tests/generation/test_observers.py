@@ -1,6 +1,6 @@
 """The seam of observers: one class and one line of the table, and an answer has another report."""
 
-# ruff: noqa: ARG002, ARG003 - an observer has the arguments that it is called with
+# ruff: noqa: ARG002 - an observer has the arguments that it is called with
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import constrain
 from constrain.batch.records import answer_object
-from constrain.generation.observers.observer import Observer
-from constrain.generation.observers.table import OBSERVERS
+from constrain.generation.observers.observer import OBSERVERS, Observer
 from constrain.llama.decoding.answer import TokenObserver
 
 if TYPE_CHECKING:
@@ -26,10 +25,6 @@ class Widths(Observer, TokenObserver):
     def __init__(self) -> None:
         self.widths: dict[int, int] = {}
 
-    @classmethod
-    def begin(cls, plan: Any, others: Any) -> Observer:
-        return cls()
-
     def on_mask(self, allowed: Any, distribution: Any) -> None:
         self.latest = len(allowed)
 
@@ -39,7 +34,7 @@ class Widths(Observer, TokenObserver):
     def on_cut(self, length: int) -> None:
         self.widths = {number: width for number, width in self.widths.items() if number < length}
 
-    def finish(self, answer: Any, progress: Any, outcome: Any) -> dict[str, Any]:
+    def finish(self, written: Any) -> dict[str, Any]:
         return {"widths": self.widths}
 
 
@@ -53,7 +48,7 @@ def test_a_class_and_a_line_of_the_table_make_another_report(
     assert plain.trace is not None
     assert (completion.tokens, completion.trace) == (plain.tokens, plain.trace)
     chosen = {number: each.n_allowed for number, each in enumerate(plain.trace) if each.origin in ("chosen", "healed")}
-    assert plain.reports == {}
+    assert plain.reports is None
     assert completion.reports == {"widths": chosen}
     assert answer_object(completion)["widths"] == chosen
     assert len(chosen) >= 1

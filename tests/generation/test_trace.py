@@ -10,7 +10,7 @@ import pytest
 
 import constrain
 from constrain.generation.completion import Finished
-from constrain.generation.observers.trace.recorder import TRACED_TOKENS
+from constrain.generation.observers.trace import TRACED_TOKENS
 from tests.support import for_each
 
 PERSON = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from constrain.chat.reading.reply import Reply
 from constrain.chat.tools.calls import CustomCall
@@ -15,91 +15,68 @@ from constrain.generation.observers.observer import Later, Observer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from constrain.chat.reading.progress import Outcome, Progress
+    from constrain.chat.reading.progress import Part
     from constrain.engine.constraint import Constraint
-    from constrain.generation.completion import Completion
-    from constrain.generation.observers.observer import Observers
+    from constrain.generation.observers.observer import Observers, Written
     from constrain.generation.plan import Language, Plan
-    from constrain.language.policies import CompileOptions
-    from constrain.llama.decoding.answer import Answer
     from constrain.vocabulary.vocabulary import Vocabulary
 
 
 class CapturesObserver(Observer):
     """Reports ``captures``, also those of calls."""
 
-    def __init__(self, language: Language, vocabulary: Vocabulary) -> None:
-        self._language = language
-        self._vocabulary = vocabulary
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
 
     @classmethod
-    def begin(cls, plan: Plan, others: Observers) -> Observer | None:  # noqa: ARG003
-        """Returns the observer of a new answer; ``None`` if its language gives no part a name."""
-        language, constraint = plan.language, plan.constraint
-        if language is None or constraint is None or not constraint.has_captures:
-            return None
-        return cls(language, constraint.vocabulary)
+    def begin(cls, plan: Plan, others: Observers) -> Observer:  # noqa: ARG003
+        """Returns the observer of a new answer."""
+        return cls(plan)
 
-    def finish(self, answer: Answer, progress: Progress, outcome: Outcome) -> Later | None:  # noqa: ARG002
-        """Returns the parts of the finished answer that may have captures; ``None`` if there are none."""
-        schema, policies = self._language.schema, self._language.policies
-        found = [
-            Capturing(schema, policies, part.text, part.call, tuple(answer.tokens))
-            if part.source is None
-            else Capturing(part.source, policies, part.text, part.call)
-            for part in progress.parts(b"".join(map(self._vocabulary.marked_bytes, answer.tokens)))
-        ]
-        return AllCaptures(tuple(found)) if found else None
+    def finish(self, written: Written) -> Later | dict[str, Captures]:
+        """Returns the parts of the finished answer that may have captures; no captures if there are none."""
+        constraint, language, tokens = self._plan.constraint, self._plan.language, tuple(written.answer.tokens)
+        if constraint is None or language is None or not constraint.has_captures:
+            return {"captures": Captures()}
+        parts = written.progress.parts(b"".join(map(constraint.vocabulary.marked_bytes, tokens)))
+        return FindCaptures(language, tokens, tuple(parts)) if parts else {"captures": Captures()}
 
 
 @dataclass(frozen=True, slots=True)
-class Capturing:
-    """A part of an answer that may have captures.
+class FindCaptures(Later):
+    """The parts of an answer that may have captures.
 
     Attributes:
-        schema: language of the part; with ``policies``, the arguments of ``compile``.
-        policies: spelling of JSON.
-        text: text of the part; special tokens are marked as by ``Vocabulary.marked_bytes``.
-        call: number of the call whose input the part is; ``None`` for the content.
-        tokens: tokens of the part, if it is the whole answer; they tell which tokens by id the text has.
+        language: language of the answer. Its policies are those of all parts.
+        tokens: tokens of the answer; they tell which tokens by id the text has.
+        parts: the parts.
     """
 
-    schema: object
-    policies: CompileOptions
-    text: bytes
-    call: int | None
-    tokens: tuple[int, ...] | None = None
+    name = "captures"
+    language: Language
+    tokens: tuple[int, ...]
+    parts: tuple[Part, ...]
 
-    def find(self, vocabulary: Vocabulary, whole: Constraint | None = None) -> Captures | None:
-        """Returns the captures; none for a part that was cut, and ``None`` beyond a limit.
+    def make(self, vocabulary: Vocabulary, constraint: Constraint | None = None) -> list[Captures | None]:
+        """Returns the captures of each part; none for one that was cut, and ``None`` beyond a limit."""
+        return [self._find(part, vocabulary, constraint) for part in self.parts]
 
-        ``whole``: the compiled language of the whole answer, if it is there already.
-        """
-        constraint = None if self.tokens is None else whole
+    def _find(self, part: Part, vocabulary: Vocabulary, whole: Constraint | None) -> Captures | None:
+        source, policies = self.language.schema if part.source is None else part.source, self.language.policies
         try:
-            if constraint is None:
-                constraint = _compiling.compile_any(self.schema, vocabulary, close_objects=True, **self.policies)
-            if self.tokens is not None:
-                return constraint._captures_of_tokens(self.tokens) or Captures()
-            return constraint.captures(self.text) if constraint.accepts(self.text) else Captures()
+            found = whole if part.source is None else None
+            if found is None:
+                found = _compiling.compile_any(source, vocabulary, close_objects=True, **policies)
+            if part.source is None:
+                return found._captures_of_tokens(self.tokens) or Captures()
+            return found.captures(part.text) if found.accepts(part.text) else Captures()
         except LimitError:
             return None
 
-
-@dataclass(frozen=True, slots=True)
-class AllCaptures(Later):
-    """The captures of all parts of an answer."""
-
-    name = "captures"
-    parts: tuple[Capturing, ...]
-
-    def make(self, vocabulary: Vocabulary, constraint: Constraint | None = None) -> list[Captures | None]:
-        """Returns the captures of each part."""
-        return [part.find(vocabulary, constraint) for part in self.parts]
-
-    def add(self, completion: Completion, made: Sequence[Captures | None] | None) -> Completion:
+    def add(self, completion: Any, made: Sequence[Captures | None] | None) -> Any:
         """Returns the answer with the captures of its parts; beyond a limit, ``limits_met`` has MAX_CAPTURE_WORK."""
-        content, inputs, limits = completion.captures, dict[int, Captures | None](), completion.limits_met
+        content: Captures | None = Captures()
+        inputs, limits = dict[int, Captures | None](), completion.limits_met
         for part, captures in zip(self.parts, made or [None] * len(self.parts), strict=True):
             if part.call is None:
                 content = captures

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,15 +19,15 @@ from constrain.llama.decoding.distribution import log_sum
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from constrain.chat.reading.progress import Outcome, Progress
-    from constrain.generation.observers.observer import Observers
-    from constrain.generation.observers.trace.records import Origin
-    from constrain.generation.plan import Plan
+    from constrain.generation.observers.observer import Observers, Written
     from constrain.llama.decoding.answer import Answer
     from constrain.llama.decoding.distribution import Distribution
 
 COMPARED_TOKENS = 4096
 """Allowed tokens of a choice that are looked at one by one; a choice among more is one in the middle of free text."""
+
+Origin = Literal["chosen", "forced", "healed", "given", "closing"]
+"""Where a token comes from: see ``TokenTrace``."""
 
 _KEPT = 16
 """Likeliest allowed tokens that a choice keeps."""
@@ -73,11 +73,6 @@ class Choices(Observer, TokenObserver):
         self._mass = self._allowed = 0.0
         self._likely: tuple[tuple[int, float], ...] = ()
 
-    @classmethod
-    def begin(cls, plan: Plan, others: Observers) -> Observer:  # noqa: ARG003
-        """Returns the observer of a new answer."""
-        return cls()
-
     def on_mask(self, allowed: NDArray[Any], distribution: Distribution) -> None:
         """Takes the allowed tokens of a choice with their logits, before a sampler does."""
         logits = np.ascontiguousarray(allowed["logit"])
@@ -120,6 +115,10 @@ class Choices(Observer, TokenObserver):
         choice = self.at(number)
         return "forced" if choice is None else "chosen" if choice.token == answer.tokens[number] else "healed"
 
+    def origins(self, answer: Answer) -> list[Origin]:
+        """Returns where the tokens of the answer come from."""
+        return [self.origin(answer, number) for number in range(len(answer.tokens))]
+
     def finished(self, answer: Answer) -> list[Choice]:
         """Returns the choices of the finished answer. In free text, each token is one, among all tokens."""
         if answer.start is not None:
@@ -127,12 +126,12 @@ class Choices(Observer, TokenObserver):
         pairs = zip(answer.tokens, self.logprobs, strict=True)
         return [Choice(index, token, logprob, 0.0, ()) for index, (token, logprob) in enumerate(pairs)]
 
-    def finish(self, answer: Answer, progress: Progress, outcome: Outcome) -> dict[str, Any]:  # noqa: ARG002
+    def finish(self, written: Written) -> dict[str, Any]:
         """Returns the logarithm of the share of the model's probability that the constraint has left of the answer.
 
         Where a token was chosen, that is the probability of all allowed tokens; of other tokens, it is their own.
         """
-        choices = self.finished(answer)
+        choices = self.finished(written.answer)
         chosen = {choice.index for choice in choices}
         forced = sum(logprob for number, logprob in enumerate(self.logprobs) if number not in chosen)
         return {"log_mass": forced + sum(choice.mass for choice in choices)}

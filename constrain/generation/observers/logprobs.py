@@ -18,8 +18,7 @@ from constrain.llama.decoding.token_logprob import TokenLogprob
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from constrain.chat.reading.progress import Outcome, Progress
-    from constrain.generation.observers.observer import Observers
+    from constrain.generation.observers.observer import Observers, Written
     from constrain.generation.plan import Plan
     from constrain.llama.decoding.answer import Answer
     from constrain.llama.decoding.distribution import Distribution
@@ -58,7 +57,7 @@ class Logprobs(Observer, TokenObserver):
         """Removes the records behind the first ``length``."""
         del self.tokens[length:]
 
-    def finish(self, answer: Answer, progress: Progress, outcome: Outcome) -> dict[str, Any]:  # noqa: ARG002
+    def finish(self, written: Written) -> dict[str, Any]:  # noqa: ARG002
         """Returns the records of all tokens, and those of the tokens of the text."""
         return {"logprobs": tuple(self.tokens), "text_logprobs": tuple(self._text.reported)}
 

@@ -1,11 +1,9 @@
-"""``Observer``: what tells about an answer and never changes it; and how the observers of an answer are found."""
+"""``Observer``: what tells about an answer and never changes it; and the table of all observers."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
-
-from constrain.generation.observers.table import OBSERVERS
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,11 +12,33 @@ if TYPE_CHECKING:
     from constrain.chat.reading.progress import Outcome, Progress
     from constrain.chat.reading.text_tokens import TextTokens
     from constrain.engine.constraint import Constraint
-    from constrain.generation.completion import Completion
     from constrain.generation.options import AnswerSettings
     from constrain.generation.plan import Plan
     from constrain.llama.decoding.answer import Answer, Questions
     from constrain.vocabulary.vocabulary import Vocabulary
+
+OBSERVERS: dict[str, str] = {
+    "logprobs": ".logprobs:Logprobs",
+    "unbias": ".choices:Choices",
+    "confidence": ".confidence.fields:ConfidenceObserver",
+    "trace": ".trace:Trace",
+    "captures": ".captures:CapturesObserver",
+    "quotes": ".quotes:QuotesObserver",
+    "certificate": ".certificate.certifying:CertificateObserver",
+}
+"""The observers, each as ``"module:Class"``, by the option that asks for them. Their reports come in this order.
+
+Modules with a dot in front are in this package. A name that is no option is asked for by every answer: the observer
+itself says whether there is anything to report.
+"""
+
+
+class Written(NamedTuple):
+    """A finished answer: its tokens, the reader of its text, and what this has read."""
+
+    answer: Answer
+    progress: Progress
+    outcome: Outcome
 
 
 class Later:
@@ -37,8 +57,8 @@ class Later:
         """
         raise NotImplementedError
 
-    def add(self, completion: Completion, made: Any) -> Completion:
-        """Returns the answer with its report; if nothing was made, ``limits_met`` has the limit."""
+    def add(self, completion: Any, made: Any) -> Any:
+        """Returns a ``Completion`` with the report; if nothing was made, ``limits_met`` has the limit."""
         raise NotImplementedError
 
 
@@ -65,12 +85,12 @@ class Observer:
         """Returns what the observers of all answers to a compiled plan need, for ``Plan.prepared``."""
 
     @classmethod
-    def begin(cls, plan: Plan, others: Observers) -> Observer | None:
+    def begin(cls, plan: Plan, others: Observers) -> Observer | None:  # noqa: ARG003
         """Returns the observer of a new answer; ``None`` if there is nothing to report.
 
         ``others``: the other observers of the answer.
         """
-        raise NotImplementedError
+        return cls()
 
     def events(self, answer: Answer) -> list[StreamEvent]:  # noqa: ARG002
         """Returns events for a stream that are new since the last call."""
@@ -80,7 +100,7 @@ class Observer:
         """Asks for the logits after further tokens, once the answer is finished."""
         raise NotImplementedError
 
-    def finish(self, answer: Answer, progress: Progress, outcome: Outcome) -> Mapping[str, Any] | Later | None:
+    def finish(self, written: Written) -> Mapping[str, Any] | Later | None:
         """Returns the report on the finished answer, by the names under which ``Completion`` has it."""
         raise NotImplementedError
 

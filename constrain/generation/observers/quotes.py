@@ -12,11 +12,9 @@ from constrain.quotes.keyword import may_have_quotes
 from constrain.quotes.places import Quotes
 
 if TYPE_CHECKING:
-    from constrain.chat.reading.progress import Outcome, Progress
     from constrain.chat.tools.kinds import Tool
-    from constrain.generation.observers.observer import Observers
+    from constrain.generation.observers.observer import Observers, Written
     from constrain.generation.plan import Plan
-    from constrain.llama.decoding.answer import Answer
     from constrain.quotes.places import QuotePlace
 
 
@@ -31,9 +29,9 @@ class QuotesObserver(Observer):
         """Returns the observer of a new answer; ``None`` if it has neither a schema nor a tool with quotes."""
         return cls(plan) if plan.result.quotes is not None or any(map(_may_quote, plan.tools.values())) else None
 
-    def finish(self, answer: Answer, progress: Progress, outcome: Outcome) -> dict[str, Any]:  # noqa: ARG002
+    def finish(self, written: Written) -> dict[str, Any]:
         """Returns the places of the quotes."""
-        return {"quotes": find_quotes(self._plan, outcome.text, outcome.value)}
+        return {"quotes": find_quotes(self._plan, written.outcome.text, written.outcome.value)}
 
 
 def find_quotes(plan: Plan, text: str, value: object) -> tuple[QuotePlace, ...]:

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from constrain import grammars
 from constrain.errors import GrammarError, LimitError, ModelError
-from constrain.generation.observers.trace.recorder import TRACED_TOKENS
+from constrain.generation.observers.trace import TRACED_TOKENS
 from constrain.language.policies import CHOICES, policy_defaults
 from constrain.llama.model import default_model_path
 from constrain.server.http.errors import ApiError

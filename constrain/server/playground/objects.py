@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import CustomCall
 from constrain.errors import pointer_to
+from constrain.generation.completion import report_objects
 from constrain.generation.logprobs import LEAST_LOGPROB
-from constrain.generation.observers.reports import report_objects
 from constrain.language.special import without_special
 from constrain.partial.scanner import Scanner
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from constrain.generation.completion import Completion
-    from constrain.generation.observers.trace.records import LikelyToken, TokenTrace
+    from constrain.generation.observers.trace import LikelyToken, TokenTrace
     from constrain.generation.plan import Plan
     from constrain.partial.reader import FieldEvent
 

@@ -14,7 +14,7 @@ from constrain.chat.reading.events import (
 )
 from constrain.chat.tools.kinds import FunctionTool
 from constrain.generation.completion import Finished
-from constrain.generation.observers.trace.records import TraceDelta
+from constrain.generation.observers.trace import TraceDelta
 from constrain.generation.partial import PartialEvents
 from constrain.partial.reader import FieldEvent
 from constrain.server.http.events import EVENT_STREAM, LAST_EVENT, data_event

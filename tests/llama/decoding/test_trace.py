@@ -10,7 +10,7 @@ import pytest
 
 import constrain
 from constrain.generation.observers.choices import Choices
-from constrain.generation.observers.trace.recorder import Trace
+from constrain.generation.observers.trace import Trace
 from constrain.llama.decoding.distribution import Distribution
 
 VOCABULARY = constrain.Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])

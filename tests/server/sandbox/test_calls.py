@@ -14,13 +14,13 @@ from typing import Any, cast
 import pytest
 
 import constrain
+from constrain.chat.reading.progress import Part
 from constrain.engine import constraint as engine
 from constrain.errors import LimitError
 from constrain.generation.completion import Completion, Timings, Usage
-from constrain.generation.observers.captures import AllCaptures, Capturing
+from constrain.generation.observers.captures import FindCaptures
 from constrain.generation.options import AnswerSettings
 from constrain.generation.plan import Language
-from constrain.language.policies import CompileOptions
 from constrain.regex.source import Regex
 from constrain.server.http.errors import ApiError, too_busy
 from constrain.server.requests.formats import Format
@@ -176,14 +176,15 @@ ANSWER = Completion("ab", "ab", (1,), Usage(3, 0, 1), Timings(0, 0, 0, 0), "stop
 NAMED = constrain.Regex("(?P<first>a)b")
 
 
-def part(schema: object, text: bytes) -> Capturing:
-    return Capturing(schema, CompileOptions(), text, None)
+def part(source: Any, text: bytes) -> Part:
+    return Part(source, text)
 
 
-def found(parts: list[Capturing], limits: Limits) -> Completion:
+def found(parts: list[Part], limits: Limits) -> Completion:
     async def ask() -> Completion:
         with contextlib.closing(Session(Pool(), limits)) as session:
-            return await make_reports(ANSWER, [AllCaptures(tuple(parts))], byte_vocabulary(), session)
+            report = FindCaptures(Language(None), (), tuple(parts))
+            return await make_reports(ANSWER, [report], byte_vocabulary(), session)
 
     return asyncio.run(ask())
 
@@ -223,7 +224,7 @@ def test_an_answer_is_not_lost_where_none_can_be_found(error: Exception) -> None
             pass
 
     asked: Callable[..., Any] = make_reports
-    reports = [AllCaptures((part(NAMED, b"ab"),))]
+    reports = [FindCaptures(Language(None), (), (part(NAMED, b"ab"),))]
     completion = asyncio.run(asked(ANSWER, reports, byte_vocabulary(), cast("Session", Refusing())))
     assert (completion.text, completion.captures) == ("ab", None)
     assert completion.limits_met == ("MAX_CAPTURE_WORK",)

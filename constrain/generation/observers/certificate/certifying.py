@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import platform
+import secrets
 import struct
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
@@ -12,10 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.certificates.certificate import certify, digest
 from constrain.certificates.derivation import CERTIFICATE_LIMIT
+from constrain.chat.answers.choices import Calls
+from constrain.chat.answers.language import AnswerLanguage
 from constrain.engine import compiling as _compiling
 from constrain.errors import LimitError, deep_enough
+from constrain.generation.exclusions import refuse_together
 from constrain.generation.observers.certificate.sources import source_to_json
-from constrain.generation.observers.observer import Later
+from constrain.generation.observers.choices import Choices
+from constrain.generation.observers.observer import Later, Observer
+from constrain.generation.options import WITH_PROMPT
+from constrain.llama.decoding.ranges import SEEDS
 from constrain.llama.decoding.sampling import Sampling
 from constrain.llama.prebuilt.finding import library_version
 
@@ -23,13 +30,78 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from constrain.engine.constraint import Constraint
-    from constrain.generation.completion import Completion
-    from constrain.generation.options import AnswerSettings
+    from constrain.generation.observers.observer import Observers, Written
+    from constrain.generation.plan import Plan
     from constrain.language.policies import CompileOptions
     from constrain.vocabulary.vocabulary import Vocabulary
 
 SOFT_LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
 """Settings of a matcher that certificates repeat."""
+
+
+class CertificateObserver(Observer):
+    """Reports ``certificate``."""
+
+    def __init__(self, plan: Plan, choices: Choices | None) -> None:
+        self._plan = plan
+        self._choices = choices
+
+    @classmethod
+    def check(cls, plan: Plan) -> Plan:
+        """Returns the plan with a seed, for an answer that is never cut.
+
+        Raises ``CertificateError`` for free text.
+        """
+        schema = None if plan.language is None else plan.language.schema
+        if isinstance(schema, AnswerLanguage) and schema.content is None and schema.calls is Calls.NONE:
+            schema = None
+        refuse_together(certificate=True, language=schema is not None, callable=False)
+        seed = secrets.randbelow(SEEDS) if plan.sampling.seed is None else plan.sampling.seed
+        return replace(plan, sampling=replace(plan.sampling, seed=seed), may_be_cut=False)
+
+    @classmethod
+    def prepare(cls, plan: Plan) -> Sequence[Mapping[str, str | int]]:
+        """Returns names and hashes of the files of the model. Raises ``ModelError``."""
+        return plan.model.file_hashes()
+
+    @classmethod
+    def begin(cls, plan: Plan, others: Observers) -> Observer:
+        """Returns the observer of a new answer."""
+        choices = others.get("unbias")
+        return cls(plan, choices if isinstance(choices, Choices) else None)
+
+    def finish(self, written: Written) -> Certifying:
+        """Returns the finished answer as its certificate is made of."""
+        plan, settings, answer = self._plan, self._plan.settings, written.answer
+        assert plan.language is not None
+        ids = {"ids": list(plan.tokens)} if settings.certificate == WITH_PROMPT else {}
+        limits = {name: getattr(settings, name) for name in SOFT_LIMITS}
+        draft = None if answer.draft is None else {"tokens": answer.draft.tokens, "request": list(plan.request)}
+        facts = {
+            "prompt": {"sha256": hash_tokens(plan.tokens), "count": len(plan.tokens), **ids},
+            "draft": draft,
+            "model": {"files": list(plan.prepared["certificate"]), "n_ctx": plan.model.n_ctx},
+            "sampling": _describe_sampling(plan.used_sampling),
+            "settings": {
+                "max_tokens": settings.max_tokens,
+                **limits,
+                "stop": list(settings.stops),
+                "prefix": list(plan.prefix),
+                "draft": settings.draft,
+                "timeout": settings.timeout,
+                "show_schema": settings.show_schema,
+            },
+            "versions": {
+                "constrain": _version("constrain-llm"),
+                "llama_cpp_python": library_version(),
+                "python": platform.python_version(),
+            },
+            "origins": None if self._choices is None else self._choices.origins(answer),
+            "finish_reason": answer.finish_reason,
+        }
+        return Certifying(
+            plan.language.schema, plan.language.policies, tuple(answer.tokens), answer.limit, limits, facts
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +141,7 @@ class Certifying(Later):
         except LimitError:
             return None
 
-    def add(self, completion: Completion, made: dict[str, Any] | None) -> Completion:
+    def add(self, completion: Any, made: dict[str, Any] | None) -> Any:
         """Returns the answer with its certificate; without one, ``limits_met`` has the limit."""
         if made is None:
             return replace(completion, limits_met=(*completion.limits_met, CERTIFICATE_LIMIT))
@@ -104,39 +176,12 @@ def hash_tokens(tokens: Sequence[int]) -> str:
     return hashlib.sha256(struct.pack(f"<{len(tokens)}i", *tokens)).hexdigest()
 
 
-def describe_prompt(tokens: Sequence[int], *, with_ids: bool) -> dict[str, Any]:
-    """Returns the member ``prompt``: the hash and the number of its tokens and, if wanted, their ids."""
-    return {"sha256": hash_tokens(tokens), "count": len(tokens), **({"ids": list(tokens)} if with_ids else {})}
-
-
-def describe_sampling(sampling: Sampling) -> dict[str, Any]:
+def _describe_sampling(sampling: Sampling) -> dict[str, Any]:
     """Returns the member ``sampling``, which has rarer options only where they have another value than by default."""
     usual = asdict(Sampling())
     given = {name: value for name, value in asdict(sampling).items() if name in _USUAL or value != usual[name]}
     biases = {str(token): bias if math.isfinite(bias) else str(bias) for token, bias in sampling.logit_bias.items()}
     return {**given, "logit_bias": biases}
-
-
-def describe_settings(settings: AnswerSettings, prefix: Sequence[int]) -> dict[str, Any]:
-    """Returns the member ``settings``: the options, besides sampling, on which the answer depends."""
-    return {
-        "max_tokens": settings.max_tokens,
-        **{name: getattr(settings, name) for name in SOFT_LIMITS},
-        "stop": list(settings.stops),
-        "prefix": list(prefix),
-        "draft": settings.draft,
-        "timeout": settings.timeout,
-        "show_schema": settings.show_schema,
-    }
-
-
-def versions() -> dict[str, str]:
-    """Returns the member ``versions``."""
-    return {
-        "constrain": _version("constrain-llm"),
-        "llama_cpp_python": library_version(),
-        "python": platform.python_version(),
-    }
 
 
 def _version(package: str) -> str:

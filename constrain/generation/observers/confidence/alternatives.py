@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from constrain.generation.observers.choices import COMPARED_TOKENS, likeliest
-from constrain.generation.observers.confidence.records import Alternative
+from constrain.notebooks import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -53,6 +53,22 @@ _CONTEXT = 16
 _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|true|false|null|-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?')
 _NUMBER_BYTES = frozenset(b"0123456789.eE+-")
 _BLANKS = b" \t\n\r"
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A value that a part of an answer might have had.
+
+    Attributes:
+        value: JSON value.
+        probability: probability of the value among what the constraint allows, given the answer before it. Spellings
+            that differ in their tokens add up.
+    """
+
+    value: Any
+    probability: float
+
+    __repr__ = one_line
 
 
 class Continuation(NamedTuple):

@@ -2,32 +2,89 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from constrain.chat.reading.places import Span, byte_positions, spans
+from constrain.generation.observers.choices import find_choices
 from constrain.generation.observers.confidence.alternatives import (
     ALL_QUESTIONS,
+    Replay,
     Scalar,
     find_alternatives,
     questions,
 )
-from constrain.generation.observers.confidence.records import FieldConfidence
+from constrain.generation.observers.observer import Observer
+from constrain.notebooks import cut
 from constrain.types.answer_text import read_answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from constrain.chat.reading.places import Located
-    from constrain.generation.observers.choices import Choice
-    from constrain.generation.observers.confidence.alternatives import Replay
-    from constrain.generation.observers.confidence.records import Alternative
-    from constrain.llama.decoding.answer import Questions
+    from constrain.chat.reading.progress import Progress
+    from constrain.generation.observers.choices import Choice, Choices
+    from constrain.generation.observers.confidence.alternatives import Alternative
+    from constrain.generation.observers.observer import Observers, Written
+    from constrain.generation.plan import Plan
+    from constrain.llama.decoding.answer import Answer, Questions
     from constrain.partial.scanner import Path
 
 _LISTED_FIELDS = 10_000
 """Parts of one answer that ``Completion.fields`` lists; of an answer with more, it lists only the whole."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FieldConfidence:
+    """A part of an answer, with its probabilities. All logarithms are natural ones.
+
+    A token that spells the end of one part and the beginning of the next counts for both.
+
+    Attributes:
+        value: JSON value of the part; the text of an answer that is not JSON.
+        begin, end: span of the part in the text of the answer, in characters.
+        tokens: numbers of its tokens in ``Completion.tokens``.
+        logprob: logarithm of the probability of the tokens in the model's own distribution.
+        constrained_logprob: logarithm of the probability of the choices among what the constraint allows. Forced text
+            counts as certain. Of a number, the choice to end it counts, too.
+        log_mass: logarithm of the share of the probability that the constraint has left: the sum, over the tokens, of
+            the logarithms of the probabilities that the model gives to all allowed tokens together.
+        choices: number of tokens that were chosen among several; 0 for a part that was forced.
+        alternatives: values that the part might have had, the likeliest first, its own among them: of enums, booleans,
+            null and short numbers. Empty where they cannot be told apart.
+    """
+
+    value: Any
+    begin: int
+    end: int
+    tokens: range
+    logprob: float
+    constrained_logprob: float
+    log_mass: float
+    choices: int
+    alternatives: tuple[Alternative, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"FieldConfidence(value={cut(self.value)}, probability={self.probability:.4f}, mass={self.mass:.4f})"
+
+    @property
+    def probability(self) -> float:
+        """The probability of the part, as it was spelled, among what the constraint allows; 1 if it was forced."""
+        return math.exp(self.constrained_logprob)
+
+    @property
+    def mass(self) -> float:
+        """The share of the probability that the constraint left; if it is small, the model wanted something else."""
+        return math.exp(min(0.0, self.log_mass))  # rounding may leave a sum slightly above 0
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether no token of the part was chosen among several."""
+        return self.choices == 0
 
 
 class Confidence:
@@ -113,6 +170,49 @@ class Confidence:
             choices=len(choices),
             alternatives=alternatives,
         )
+
+
+class ConfidenceObserver(Observer):
+    """Reports ``fields``. Its choices are recorded by another observer, ``choices``."""
+
+    asks = True
+
+    def __init__(self, plan: Plan, choices: Choices) -> None:
+        self._plan = plan
+        self._choices = choices
+        self._known: Confidence | None = None
+
+    @classmethod
+    def begin(cls, plan: Plan, others: Observers) -> Observer:
+        """Returns the observer of a new answer."""
+        return cls(plan, find_choices(others))
+
+    def questions(self, answer: Answer, progress: Progress) -> Questions[None]:
+        """Asks about the finished answer what its fields need to know: see ``Confidence.questions``."""
+        self._known = self._weigh(answer, progress)
+        yield from self._known.questions()
+
+    def finish(self, written: Written) -> dict[str, Any]:
+        """Returns the parts of the finished answer with their probabilities."""
+        return {"fields": (self._known or self._weigh(written.answer, written.progress)).fields()}
+
+    def _weigh(self, answer: Answer, progress: Progress) -> Confidence:
+        """Returns what is known of the finished answer."""
+        plan, vocabulary, choices = self._plan, self._plan.model.vocabulary, self._choices.finished(answer)
+        constraint, replay = plan.constraint, None
+        if constraint is not None:
+            replay = Replay(
+                start=partial(plan.start, answer.limit),
+                bitmask=lambda: constraint.allocate_bitmask()[0],
+                tokens=answer.tokens,
+                token_bytes=vocabulary.token_bytes,
+                eos=frozenset(vocabulary.eos),
+                take=answer.follow,
+                preceding=answer.preceding,
+                starts=[choice.index for choice in choices],
+            )
+        pieces = [vocabulary.marked_bytes(token) for token in answer.tokens]
+        return Confidence(pieces, self._choices.logprobs, choices, progress.located(), replay)
 
 
 class _Placed(NamedTuple):
