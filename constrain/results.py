@@ -10,7 +10,8 @@ from constrain.engine.report import Report
 from constrain.engine.terminals import ExpectedTerminal
 from constrain.generation.choosing import Chosen
 from constrain.generation.completion import Timings, Usage
-from constrain.generation.observers.confidence.alternatives import Alternative, FieldConfidence
+from constrain.generation.observers.confidence.alternatives import Alternative
+from constrain.generation.observers.confidence.fields import FieldConfidence
 from constrain.generation.observers.trace import LikelyToken, TokenTrace
 from constrain.inspection.characters import CharacterRange
 from constrain.inspection.explanation import TextExplanation, TokenStep
