@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any
 
+from pydantic import WithJsonSchema
+
 from constrain.fields.declared import Fields, Flag, Reads, Text, within
 from constrain.fields.sampling import MAX_TOKEN_ID, read_token_ids, seeds, smallest_limit, stops
-from constrain.fields.values import array, integer, mapping, required_text, wrong_type
+from constrain.fields.values import array, boolean, integer, mapping, required_text, wrong_type
 from constrain.server.http.account import warn
 from constrain.server.http.errors import convert_field_errors
 from constrain.server.requests.declared import AskingBody, UnnamedBody
@@ -132,8 +134,8 @@ class TokenizeBody(UnnamedBody):
 
     content: Text = None
     prompt: Text = None
-    add_special: Flag = None
-    add_special_tokens: Flag = None
+    add_special: Annotated[Any, WithJsonSchema({"type": "boolean"})] = None  # only one of the two is read
+    add_special_tokens: Annotated[Any, WithJsonSchema({"type": "boolean"})] = None
     parse_special: Flag = None
     with_pieces: Flag = None
 
@@ -220,11 +222,13 @@ def read_tokenize(body: Mapping[str, Any]) -> TokensRequest:
     if body.get("messages") is not None:
         raise unsupported("messages", "Ask /apply-template for the prompt, and send it as 'content'.")
     asked = TokenizeBody.read(body)
+    is_prompt = asked.prompt is not None
+    adds_special = boolean(body, "add_special_tokens") is not False if is_prompt else boolean(body, "add_special")
     return TokensRequest(
         asked.model,
         required_text(body, "content") if asked.prompt is None else asked.prompt,
         names_tokens=asked.parse_special is not False,
-        adds_special=asked.add_special or False if asked.prompt is None else asked.add_special_tokens is not False,
+        adds_special=adds_special or False,
         with_pieces=asked.with_pieces or False,
     )
 
