@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from constrain.fields.declared import Fields, Schema
 from constrain.fields.sampling import KeepingFields, OptionFields, biases, sampling_fields, stops
 from constrain.server.requests.limits import RANGES
-from constrain.server.requests.refusals import refuse_fields
+from constrain.server.requests.refusals import HOSTED_FIELDS, refuse_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,9 +35,13 @@ class Body(Fields):
     @classmethod
     def read(cls, given: Mapping[str, Any], place: str = "") -> Self:
         """Reads a parsed body. Raises ``FieldError``, also for a refused field; warns of those left out."""
+        document: Any = given
+        if hasattr(document, "names"):  # it records which fields are asked for, which takes longer than to read them
+            document.names.update(_asked_for(cls))
+            document = document.fields
         if cls.refused:
-            refuse_fields(given, cls.refused)
-        return super().read(given, place)
+            refuse_fields(document, cls.refused)
+        return super().read(document, place)
 
     @classmethod
     def describe(cls) -> Schema:
@@ -44,6 +49,13 @@ class Body(Fields):
         found = super().describe()
         found["properties"]["model"] = {"$ref": f"#/components/schemas/{cls.names}"}
         return {**found, "required": ["model", *found.get("required", ())]}
+
+
+@cache
+def _asked_for(body: type[Body]) -> frozenset[str]:
+    """Returns the names of all fields that a body has or refuses."""
+    others = (*body.refused, "modalities", *HOSTED_FIELDS) if body.refused else ()
+    return frozenset((*body.model_fields, *(name.partition(".")[0] for name in others)))
 
 
 class UnnamedBody(Body):
