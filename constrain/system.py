@@ -92,6 +92,11 @@ def usable_processors() -> set[int]:
     return os.sched_getaffinity(0) if sys.platform == "linux" else set(range(os.cpu_count() or 1))
 
 
+def has_lower_priority() -> bool:
+    """Whether this process has a lower priority than most (``nice``)."""
+    return sys.platform == "linux" and os.getpriority(os.PRIO_PROCESS, 0) > 0
+
+
 def lower_thread(thread: int, nice: int) -> None:
     """Lowers the priority of a thread, by its native number. Only Linux has a priority per thread."""
     if sys.platform == "linux":

@@ -6,6 +6,9 @@ programs that run llama.cpp delay each other. With one thread less, each thread 
 
     /proc/stat --> cores that others kept busy of late --> threads of the next evaluation
 
+Programs with a lower priority (``nice``), such as the processes in which the server compiles, count as none: they take
+a core for a moment now and then, and one thread less would cost more.
+
 Only Linux reports the load of other programs; on other systems thread counts stay as they are.
 """
 
@@ -22,7 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from constrain.system import CLOCK_TICKS, usable_processors
+from constrain.system import CLOCK_TICKS, has_lower_priority, usable_processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -61,7 +64,7 @@ class Sample:
 
     Attributes:
         at: the moment, in seconds.
-        busy: CPU seconds of all programs, on the cores that this process may use.
+        busy: CPU seconds of all programs without a lower priority, on the cores that this process may use.
         own: CPU seconds of this process.
     """
 
@@ -211,14 +214,14 @@ class Linux:
         cores = {f"cpu{number}" for number in usable_processors()}
         if len(cores) == os.cpu_count():
             cores = {"cpu"}  # the system's own sum is rounded only once
-        ticks = 0
+        ticks, is_lower = 0, has_lower_priority()
         for line in text.splitlines():
             if not line.startswith("cpu"):
                 break
             name, *counts = line.split()
             if name in cores:
                 user, nice, system, _idle, _waiting, interrupts, soft_interrupts, stolen = map(int, counts[:8])
-                ticks += user + nice + system + interrupts + soft_interrupts + stolen
+                ticks += user + is_lower * nice + system + interrupts + soft_interrupts + stolen
         return Sample(time.monotonic(), ticks / CLOCK_TICKS, time.process_time())
 
     def others_running(self) -> int:

@@ -13,8 +13,10 @@ import psutil
 import pytest
 
 import constrain
-from constrain.llama.threads import openmp, threads
+from constrain.llama.threads import cores, openmp, threads
 from constrain.llama.threads.cores import Cores, Linux, Sample, shared_cores
+from constrain.system import CLOCK_TICKS
+from tests.support import for_each
 from tests.support.waiting import wait_until
 
 
@@ -179,6 +181,18 @@ def test_linux_counts_what_this_process_computes() -> None:
     after = machine.sample()
     assert after.own - before.own >= 0.1
     assert after.busy - before.busy >= 0.1 - 3 / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
+@for_each("is_lower, busy", [(False, 10.0), (True, 12.0)])
+def test_programs_of_a_lower_priority_count_only_beside_another_one(
+    is_lower: bool, busy: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user, nice, system = (seconds * CLOCK_TICKS for seconds in (6, 2, 4))
+    monkeypatch.setattr(Path, "read_text", lambda *_: f"cpu  {user} {nice} {system} 9 9 0 0 0 0 0\n")
+    monkeypatch.setattr(cores, "usable_processors", lambda: set(range(os.cpu_count() or 1)))
+    monkeypatch.setattr(cores, "has_lower_priority", lambda: is_lower)
+    assert Linux().sample().busy == busy
 
 
 @pytest.fixture
