@@ -169,6 +169,14 @@ RULES = (
 """All rules; where options break several, the first one is told."""
 
 
+_PLACES: dict[str, list[int]] = {}
+"""Places in ``RULES`` of the rules that an option can break, since every answer asks."""
+
+for _number, _rule in enumerate(RULES):
+    for _name in _rule.others if _rule.relation == "choice" else (_rule.option,):
+        _PLACES.setdefault(_name, []).append(_number)
+
+
 def describe(rule: Rule, named: Callable[[str], str] = lambda name: NAMES.get(name) or f"`{name}`") -> str:
     """Returns what an option needs or excludes, as Markdown; ``named``: function that spells a name."""
     *first, last = map(named, rule.others)
@@ -182,9 +190,9 @@ def broken_rules(**given: object) -> Iterator[tuple[Rule, str]]:
 
     ``given``: whether options and facts are asked for, by name.
     """
-    for rule in RULES:
-        if other := rule.broken_by(given):
-            yield rule, other
+    for number in sorted({number for name, is_asked in given.items() if is_asked for number in _PLACES.get(name, ())}):
+        if other := RULES[number].broken_by(given):
+            yield RULES[number], other
 
 
 def refuse_together(**given: object) -> None:
