@@ -25,7 +25,7 @@ from constrain.language.policies import (
     CompileOptions,
     refuse_compile_options,
 )
-from constrain.language.schema_text import is_type, parse_schema, schema_text
+from constrain.language.schema_text import parse_schema, read_schema
 from constrain.language.source import Source
 from constrain.quotes.keyword import read_sources, with_sources
 from constrain.suggestions import unknown_names
@@ -348,9 +348,10 @@ def _read(schema: object, options: CompileOptions, *, close_objects: bool) -> _S
         return _Text(schema.closed() if close_objects and isinstance(schema, Source) else schema)
     policies: dict[str, Any] = {name: settled[name] for name in _POLICIES}  # type: ignore[literal-required]
     sources = settled["sources"]
-    text = with_sources(schema_text(schema, tightened=True), None if sources is None else read_sources(sources))
+    read = read_schema(schema)
+    text = with_sources(read.text, None if sources is None else read_sources(sources))
     # Pydantic reads 7e35 as a float, and refuses a float of that size as an integer.
-    plain_integers = settled["numbers"] == "any" and is_type(schema)
+    plain_integers = settled["numbers"] == "any" and read.is_typed
     return _Schema(text, (close_objects, settled["strict"], plain_integers), policies, settled["registry"])
 
 

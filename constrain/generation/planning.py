@@ -33,7 +33,6 @@ from constrain.generation.exclusions import refuse_together
 from constrain.generation.observers.observer import find_observers
 from constrain.generation.options import (
     compile_options,
-    is_json_schema,
     leaves_temperature_open,
     split_options,
     takes_options,
@@ -44,7 +43,7 @@ from constrain.generation.reasoning import read_reasoning, switch_reasoning
 from constrain.language.grammar import Grammar
 from constrain.language.policies import CHOICES, DEFAULTS, GENERATION, Policies, refuse_compile_options
 from constrain.language.result import result_type
-from constrain.language.schema_text import is_type, parse_schema, schema_text
+from constrain.language.schema_text import JsonSchema, parse_schema
 from constrain.language.source import Source
 from constrain.llama.lookup import as_model
 from constrain.quotes.keyword import (
@@ -171,11 +170,10 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
     template = model.tool_template if tools else model.chat_template
     form = format_of(model.tokenizer, template, options.get("tool_format"))
     result = result_type(schema)
-    schema = _as_text(schema)
     sources = _read_sources(options, prompt)
-    result = with_quotes(result, schema, sources)
-    if is_json_schema(schema):
-        options["sources"] = sources
+    if result.given is not None:
+        result = with_quotes(result, sources)
+        schema, options["sources"] = result.schema, None
     answer = _make_answer_language(model, schema, options, tools, form, sources)
     language = _text_language(schema, options) if answer is None else None
     may_be_text = schema is None and (answer is None or answer.calls is not Calls.REQUIRED)
@@ -273,7 +271,7 @@ def _make_answer_language(
     is_parallel = _is_parallel(options.get("parallel_tool_calls"))
     if not (tools or options.get("allow_refusal") or form.thinking or form.content):
         return None
-    content = _content_language(schema, sources, strict=options.get("strict", False))
+    content = _content_language(schema, strict=options.get("strict", False))
     return AnswerLanguage(
         form,
         special=_find_special_tokens(form, model.vocabulary.special_tokens),
@@ -292,9 +290,11 @@ def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Opt
     """Plans an answer that continues the given tokens: no chat template is applied and the schema is not shown."""
     sampling, settings = split_options(options)
     result = result_type(schema)
-    schema = _as_text(schema)
+    sources = read_sources(options.get("sources") or {})
+    if result.given is not None:
+        result = with_quotes(result, sources)
+        schema, options = result.schema, {**options, "sources": None}
     language = _text_language(schema, options)
-    result = with_quotes(result, schema, read_sources(options.get("sources") or {}))
     progress = _text_progress(result, settings, language)
     is_greedy = language is not None and leaves_temperature_open(options)
     shared = _shared(settings, tokens, lambda: 0)
@@ -356,11 +356,6 @@ def _shared(settings: AnswerSettings, tokens: Sequence[int], count: Callable[[],
     return count if settings.cache_prompt is True else lambda: len(tokens)
 
 
-def _as_text(schema: Any) -> Any:
-    """Returns a schema that is a document as JSON text, which all later stages read; others unchanged."""
-    return schema_text(schema) if isinstance(schema, dict | bool | str) else schema
-
-
 def _text_language(schema: Any, options: Options) -> Language | None:
     """Returns the language of an answer without calls; None for free text."""
     policies = compile_options(options, schema)
@@ -392,7 +387,7 @@ def _make_calls(tool: Tool, sources: Mapping[str, Texts]) -> FunctionCalls | Cus
     return CustomCalls(tool.name, tool.format)
 
 
-def _content_language(schema: Any, sources: Mapping[str, Texts], *, strict: bool) -> Value | Source | None:
+def _content_language(schema: JsonSchema | Source | Grammar | None, *, strict: bool) -> Value | Source | None:
     """Returns the language of content next to calls.
 
     Raises the errors of ``complete`` for the schema, ``strict`` included.
@@ -402,12 +397,11 @@ def _content_language(schema: Any, sources: Mapping[str, Texts], *, strict: bool
         part = schema if schema is None else as_part(schema, "schema")
         assert part is None or isinstance(part, Source)
         return part
-    text = schema_text(schema, tightened=True)
     if strict:
         from constrain.json_schema.strict.subset import require_strict
 
-        require_strict(parse_schema(text))
-    return Value(with_sources(text, sources), typed=is_type(schema))
+        require_strict(parse_schema(schema.text))
+    return Value(schema.text, typed=schema.is_typed)
 
 
 def _is_parallel(given: object) -> bool:

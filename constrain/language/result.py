@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from constrain.errors import OutputValidationError, SchemaError, pointer_to
 from constrain.language.grammar import Grammar
-from constrain.language.schema_text import parse_schema, plain_schema, schema_text
+from constrain.language.schema_text import JsonSchema, parse_schema, plain_schema, read_schema
 from constrain.language.source import Source
 from constrain.language.wrong_schema import describe_no_type, refuse_instance
 from constrain.remembering import remembered
@@ -32,7 +33,7 @@ class Restoring(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ResultType:
     """How an answer for one ``schema=`` argument is shown to the model, and how its text becomes the value.
 
@@ -40,24 +41,28 @@ class ResultType:
         document: the JSON Schema as a parsed JSON value; ``None`` without a schema: then the value is the text.
         adapter: turns the text into the caller's type; ``None`` for parsed JSON or plain text.
         source: the source of the grammar instead of a JSON Schema, if the prompt can show it.
-        may_quote: whether the document of a type names the keyword of quotes; false for other schemas.
+        given: the JSON Schema or type as it was given; ``None`` for others.
         quotes: finds the quotes of answers; ``None`` if the schema has none.
-        exact: replaces the adapter for a type with decimals, and keeps all their digits.
     """
 
     document: object | None
     adapter: TypeAdapter[Any] | None
     source: Source | None = None
-    may_quote: bool = False
+    given: object = field(default=None, compare=False, repr=False)
     quotes: Restoring | None = field(default=None, compare=False)
-    exact: ExactValidator | None = field(init=False, default=None, compare=False)
 
-    def __post_init__(self) -> None:
-        if self.adapter is not None:
-            from constrain.types.exact_decimals import ExactValidator, holds_decimals
+    @cached_property
+    def schema(self) -> JsonSchema:
+        """The JSON Schema as it is compiled. Raises ``SchemaError``."""
+        return read_schema(self.given, self.adapter)
 
-            if holds_decimals(self.adapter):
-                object.__setattr__(self, "exact", ExactValidator(self.adapter.core_schema))
+    @cached_property
+    def _validator(self) -> ExactValidator | TypeAdapter[Any]:
+        """The reader of the caller's type; of one with decimals, a reader that keeps all their digits."""
+        from constrain.types.exact_decimals import ExactValidator, holds_decimals
+
+        assert self.adapter is not None
+        return ExactValidator(self.adapter.core_schema) if holds_decimals(self.adapter) else self.adapter
 
     def spelled(self, text: str) -> str:
         """Returns a finished text as callers get it: folded quotes have their source's spelling."""
@@ -71,7 +76,7 @@ class ResultType:
 
         require_shallow(text)
         try:
-            return (self.exact or self.adapter).validate_json(text)
+            return self._validator.validate_json(text)
         except ValidationError as error:
             message, pointer = _explain(error, text)
             raise OutputValidationError(message, text=text, pointer=pointer) from error
@@ -87,10 +92,10 @@ def result_type(schema: object) -> ResultType:
     if isinstance(schema, Source):
         return ResultType(None, None, schema)
     if isinstance(schema, (dict, bool)):
-        return ResultType(schema, None)
+        return ResultType(schema, None, given=schema)
     if isinstance(schema, str):
-        document = plain_schema(parse_schema(schema_text(schema)))  # numbers need not be exact, but printable
-        return ResultType(document, None)
+        read = read_schema(schema)  # numbers in prompts need not be exact, but printable
+        return ResultType(plain_schema(parse_schema(read.text)), None, given=read)
     validator = vars(schema).get("__pydantic_validator__") if isinstance(schema, type) else None
     return _of_type(schema) if validator is None else _of_class(schema, validator)
 
@@ -102,8 +107,7 @@ def _of_type(kind: Any) -> ResultType:
     refuse_instance(kind)
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(kind)
-        document = adapter.json_schema()
-        return ResultType(document, adapter, may_quote="x-quote" in repr(document))
+        return ResultType(adapter.json_schema(), adapter, given=kind)
     except (PydanticUserError, PydanticSerializationError) as error:
         raise SchemaError(describe_no_type(kind, error)) from error
 

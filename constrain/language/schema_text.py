@@ -7,17 +7,15 @@ A request's schema is written out once, where the request is read; all later sta
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from constrain.arguments import without_mark
 from constrain.errors import SchemaError
 from constrain.language.short_schema import is_short, read_short
 from constrain.language.wrong_schema import describe_no_json, describe_no_type, refuse_instance, refuse_value
 from constrain.remembering import remembered
-
-if TYPE_CHECKING:
-    import pydantic
 
 PARSED_BYTES = 16 << 20
 """Bytes that the parsed schemas of the latest requests may take together: 16 MiB; beyond it, the least recently used
@@ -27,7 +25,22 @@ _BYTES_PER_CHARACTER = 30
 """Estimated bytes of a parsed schema per character of its text: 24 for a list of empty objects, 28 for decimals."""
 
 
-def schema_text(schema: object, *, tightened: bool = False) -> str:
+@dataclass(frozen=True, slots=True)
+class JsonSchema:
+    """A caller's JSON Schema as it is compiled: its text, and whether the validator of a type reads the answers."""
+
+    text: str
+    is_typed: bool = False
+
+
+def read_schema(schema: object, adapter: Any = None) -> JsonSchema:
+    """Returns a schema as it is compiled. Raises SchemaError. ``adapter``: that of a type, if it is made already."""
+    if isinstance(schema, JsonSchema):
+        return schema
+    return JsonSchema(schema_text(schema, tightened=True, adapter=adapter), not isinstance(schema, str | dict | bool))
+
+
+def schema_text(schema: object, *, tightened: bool = False, adapter: Any = None) -> str:
     """Returns a schema (dict, bool, JSON text, type for ``pydantic.TypeAdapter``) as JSON text. Raises SchemaError.
 
     A text may also be a schema in one line (``short_schema``); JSON text is returned unchanged, whether valid or not. A
@@ -35,14 +48,16 @@ def schema_text(schema: object, *, tightened: bool = False) -> str:
     """
     if isinstance(schema, str):
         return json.dumps(read_short(schema)) if is_short(schema) else schema
-    if is_type(schema):
+    if not isinstance(schema, dict | bool):
         import pydantic
         from pydantic_core import PydanticSerializationError
 
+        from constrain.types.schema import type_schema
+
         refuse_instance(schema)
         try:
-            adapter: pydantic.TypeAdapter[object] = pydantic.TypeAdapter(schema)  # type: ignore[arg-type]
-            schema = _tightened(adapter) if tightened else adapter.json_schema()
+            adapter = adapter or pydantic.TypeAdapter(schema)  # type: ignore[arg-type]
+            schema = type_schema(adapter) if tightened else adapter.json_schema()
         except (pydantic.errors.PydanticUserError, PydanticSerializationError) as error:
             raise SchemaError(describe_no_type(schema, error)) from error
         except RecursionError as error:  # Pydantic recurs for each level
@@ -55,22 +70,11 @@ def schema_text(schema: object, *, tightened: bool = False) -> str:
         raise SchemaError("the schema is nested too deeply to be read") from error
 
 
-def _tightened(adapter: pydantic.TypeAdapter[object]) -> dict[str, object]:
-    from constrain.types.schema import type_schema  # imports Pydantic
-
-    return type_schema(adapter)
-
-
 def _to_json(schema: object) -> str:
     try:
         return json.dumps(schema)
     except TypeError:
         return json.dumps(schema, default=refuse_value)  # its error names the value
-
-
-def is_type(schema: object) -> bool:
-    """Returns whether a schema is a Python type, whose validator reads the answers, rather than a JSON Schema."""
-    return not isinstance(schema, (str, dict, bool))
 
 
 @remembered(256, PARSED_BYTES, lambda text: _BYTES_PER_CHARACTER * len(text))

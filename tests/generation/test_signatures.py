@@ -155,7 +155,7 @@ def passes_of_two(
     "make, counts",
     (new_schema, [(1, 1), (1, 0)]),
     (lambda: json.dumps(new_schema()), [(0, 1), (0, 0)]),
-    (new_type, [(1, 1), (1, 0)]),
+    (new_type, [(1, 1), (0, 0)]),
     ids=["schema", "text", "type"],
 )
 def test_a_schema_is_written_and_parsed_once(

@@ -265,7 +265,7 @@ def test_answers_that_python_reads_with_limits() -> None:
 )
 def test_only_schemas_with_quotes_are_searched(schema: dict[str, Any], expected: bool) -> None:
     text = json.dumps(schema).replace("x-", "\\u0078-")
-    result = with_quotes(result_type(text), text, {"it": ("a",), "prompt": ("b",)})
+    result = with_quotes(result_type(text), {"it": ("a",), "prompt": ("b",)})
     assert (result.quotes is not None) == expected
 
 

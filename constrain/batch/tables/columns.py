@@ -13,7 +13,7 @@ from constrain.batch.records import answer_object, error_object, json_text
 from constrain.chat.reading.reply import Refusal, Reply
 from constrain.generation.completion import Completion
 from constrain.generation.options import is_json_schema
-from constrain.language.schema_text import parse_schema, schema_text
+from constrain.language.schema_text import parse_schema, read_schema
 from constrain.types.answer_text import read_answer
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def answer_columns(
     is_json = is_json_schema(schema)
     if not is_json or has_tools:
         return AnswerColumns(None, is_json, has_samples, has_certificates)
-    document = parse_schema(schema_text(schema, tightened=True))
+    document = parse_schema(read_schema(schema).text)
     return AnswerColumns(_Types(document).find(document), is_json, has_samples, has_certificates)
 
 
