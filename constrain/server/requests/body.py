@@ -8,13 +8,13 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.values import is_nested_deeper, type_name, wrong_type
+from constrain.fields.values import is_nested_deeper, type_name
 from constrain.server.http.cors import is_from_browser
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import MAX_FIELD_NESTING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable
     from contextlib import AbstractContextManager
 
     from starlette.requests import Request
@@ -158,16 +158,6 @@ def parse_body(data: bytes) -> dict[str, Any]:
                 code="invalid_value",
             )
     return body
-
-
-def model_name(body: Mapping[str, Any]) -> str:
-    """Returns the name of the requested model; "" without one, which the endpoint fills in. Raises ``FieldError``."""
-    model = body.get("model")
-    if model is None:
-        return ""
-    if not isinstance(model, str):
-        raise wrong_type("model", "a string", model)
-    return model
 
 
 def too_large(limit: int) -> ApiError:
