@@ -504,7 +504,7 @@ def _about(names: Iterable[str]) -> str:
 takes_options = lists_options(ChatOptions, OPTION_DEFAULTS, f"Options:\n{_about(OPTIONS)}")
 """Decorator of the functions that take ``ChatOptions``: ``help`` lists the options with their meaning."""
 
-_own = {"Options": Options.__annotations__, "ChatOptions": ChatOptions.__annotations__.keys() - Options.__annotations__}
+_OWN = {"Options": Options.__annotations__, "ChatOptions": ChatOptions.__annotations__.keys() - Options.__annotations__}
 for _kind in (Options, ChatOptions):  # for readers of the reference; type checkers read the annotations
     _first, _, _rest = inspect.cleandoc(_kind.__doc__ or "").partition("\n\n")
-    _kind.__doc__ = "\n\n".join((_first, f"Attributes:\n{_about(_own[_kind.__name__])}", _rest)).rstrip()
+    _kind.__doc__ = "\n\n".join((_first, f"Attributes:\n{_about(_OWN[_kind.__name__])}", _rest)).rstrip()

@@ -26,7 +26,7 @@ import httpx
 from pydantic import BaseModel, Field, field_validator
 
 import constrain
-from constrain import Gbnf, Lark, Model, Quote, Regex, tool
+from constrain import Gbnf, Lark, Model, Quote, Regex, parts, prompts, tool, tools
 from constrain.engine.report import Report
 from constrain.generation.completion import Completion
 from constrain.server.app import Application
@@ -143,7 +143,7 @@ def broken(reason: Literal["a", "b"]) -> str:
 
 
 NAMES: dict[str, Any] = {
-    **{name: getattr(constrain, name) for name in constrain.__all__},
+    **{name: getattr(module, name) for module in (constrain, parts, prompts, tools) for name in module.__all__},
     **{each.__name__: each for each in (Person, Even, Point, Colour, Cited, Gbnf, Lark, Regex)},
     "Literal": Literal,
     "weather": weather,
