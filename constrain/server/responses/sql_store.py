@@ -189,17 +189,26 @@ def _connect(url: str) -> sql.Engine:
         raise ValueError(f"response_store is {shown}: SQLAlchemy knows no such kind of database") from error
     except ModuleNotFoundError as error:
         raise ValueError(f"response_store is {shown}, whose driver {error.name} is not installed") from error
+    until = time.monotonic() + _BUSY_SECONDS
+    while (failed := _prepare(engine, is_file=is_file)) is not None:
+        reason = str(getattr(failed, "orig", None) or failed).splitlines()[0]
+        if not (is_file and "locked" in reason and time.monotonic() < until):
+            engine.dispose()
+            raise ValueError(f"response_store is {shown}, which cannot be used: {reason}") from failed
+        time.sleep(0.05)  # SQLite itself does not wait for another server that sets the journal's mode
+    return engine
+
+
+def _prepare(engine: sql.Engine, *, is_file: bool) -> SQLAlchemyError | None:
+    """Makes the table if it is not there; returns the error if it cannot."""
     try:
         with engine.begin() as connection:
             if is_file:
                 connection.exec_driver_sql("PRAGMA journal_mode=WAL")  # readers do not wait for writers
             _create(connection)
     except SQLAlchemyError as error:
-        if not _has_table(engine):  # another server may have made it at the same moment
-            engine.dispose()
-            reason = str(getattr(error, "orig", None) or error).splitlines()[0]
-            raise ValueError(f"response_store is {shown}, which cannot be used: {reason}") from error
-    return engine
+        return None if _has_table(engine) else error  # another server may have made it at the same moment
+    return None
 
 
 def _create(connection: Connection) -> None:
