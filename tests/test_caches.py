@@ -37,7 +37,7 @@ SMALL = {
     "constrain.regex.unicode.properties._orbits": "one table for each dialect",
     "constrain.regex.unicode.properties.perl_class": "three letters in four dialects",
     "constrain.inspection.check._readable": "a bit for each token of each vocabulary that lives",
-    "constrain.server.requests.declared._asked_for": "the names of the fields of some twenty bodies",
+    "constrain.server.requests.declared._known_to": "the names of the fields of some twenty bodies",
     "constrain.server.serving.sizes._longest": "a number a vocabulary, for as long as the vocabulary lives",
     "constrain.server.sandbox.worker._vocabularies": "the vocabularies of the server's models",
 }

@@ -27,7 +27,7 @@ class Rule:
     Attributes:
         relation: the option ``needs`` one of the others or ``excludes`` each; of a ``choice``, one may be given.
         option: option that is refused.
-        others: the other options; ``NAMES`` describes those that are no options.
+        others: the other options, or names of what is not an option, which ``NAMES`` explains.
         why: reason, for the documentation.
         python: message of the error in Python; an empty text where Python does not refuse.
         field: message of requests and of lines of a batch.

@@ -126,7 +126,7 @@ def add_constraint(plan: Plan, constraint: Constraint | None, compile_seconds: f
 
 
 def _require_prefix(plan: Plan) -> None:
-    """Raises ``PrefixError`` if no answer begins with the prefix, whatever the budget."""
+    """Raises ``PrefixError`` if no answer of any length begins with the prefix."""
     matcher, prefix = plan.start(None), plan.prefix
     known = matcher.accept_many(prefix)
     if known < len(prefix):

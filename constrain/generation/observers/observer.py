@@ -118,7 +118,7 @@ def load_observer(name: str) -> type[Observer]:
 
 
 class Observers(dict[str, "Observer | None"]):
-    """The observers of one answer, by their names in the table; those that others need come before them.
+    """The observers of one answer, by their names in the table. One that another needs comes before it.
 
     ``others[name]`` begins an observer that is not there yet; ``others.get(name)`` does not.
     """
@@ -134,5 +134,5 @@ class Observers(dict[str, "Observer | None"]):
         return begun
 
     def all(self) -> list[Observer]:
-        """Returns those that have something to report."""
+        """Returns the observers that have something to report."""
         return [each for each in self.values() if each is not None]

@@ -63,7 +63,7 @@ _KNOWN = (*_SAMPLING, *_LOADING, *_REFUSED, "num_predict", "penalize_newline")
 
 
 class OllamaOptions(SamplingFields):
-    """``options``: those that change an answer. Unknown options are warnings."""
+    """``options`` that change an answer. The server warns of unknown ones."""
 
     temperature: Annotated[float | None, within((0, None))] = None
     stop: Annotated[list[str] | None, stops(_MOST_STOPS)] = None

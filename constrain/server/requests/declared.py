@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from constrain.fields.declared import Fields, Schema
 from constrain.fields.sampling import KeepingFields, OptionFields, biases, sampling_fields, stops
+from constrain.server.http.account import warn
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.refusals import HOSTED_FIELDS, refuse_fields
+from constrain.suggestions import closest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from typing_extensions import Self
 
@@ -19,6 +21,16 @@ if TYPE_CHECKING:
     SamplingFields = OptionFields
 else:
     SamplingFields = sampling_fields(RANGES)
+
+
+_MOST_COMPARED = 50
+"""Unread fields of one request that are compared with the read ones; the others are accepted in silence."""
+
+_FEWEST_LETTERS = 3
+"""Letters of an unread field below which it is nearly the name of too many others."""
+
+_KNOWN = frozenset(("conversation_id", "mode", "models", "n_keep", "speed", "thread_id", "tool_ids"))
+"""Fields of other servers that have no effect here, and nearly the name of one that has."""
 
 
 class Body(Fields):
@@ -34,14 +46,13 @@ class Body(Fields):
 
     @classmethod
     def read(cls, given: Mapping[str, Any], place: str = "") -> Self:
-        """Reads a parsed body. Raises ``FieldError``, also for a refused field; warns of those left out."""
-        document: Any = given
-        if hasattr(document, "names"):  # it records which fields are asked for, which takes longer than to read them
-            document.names.update(_asked_for(cls))
-            document = document.fields
+        """Reads a parsed body; warns of left-out and misspelt fields. Raises ``FieldError``, also for a refused one."""
         if cls.refused:
-            refuse_fields(document, cls.refused)
-        return super().read(document, place)
+            refuse_fields(given, cls.refused)
+        found = super().read(given, place)
+        for sentence in misspelt_fields(given, _known_to(cls)):
+            warn(sentence)
+        return found
 
     @classmethod
     def describe(cls) -> Schema:
@@ -52,10 +63,19 @@ class Body(Fields):
 
 
 @cache
-def _asked_for(body: type[Body]) -> frozenset[str]:
+def _known_to(body: type[Body]) -> frozenset[str]:
     """Returns the names of all fields that a body has or refuses."""
     others = (*body.refused, "modalities", *HOSTED_FIELDS) if body.refused else ()
     return frozenset((*body.model_fields, *(name.partition(".")[0] for name in others)))
+
+
+def misspelt_fields(fields: Mapping[str, Any], read: Collection[str]) -> Iterator[str]:
+    """Yields a sentence for each field that is not read, and whose name is one slip of typing away from one that is."""
+    unread = [name for name, value in fields.items() if name not in read and name not in _KNOWN and value is not None]
+    for name in unread[:_MOST_COMPARED]:
+        letters = sum(map(str.isalnum, name))
+        if letters >= _FEWEST_LETTERS and (meant := closest(name, read, (letters - 1) / letters)):
+            yield f"'{name:.64}' is not read; is '{meant}' meant?"
 
 
 class UnnamedBody(Body):

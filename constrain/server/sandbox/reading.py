@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from constrain.chat.tools.checks import checked_before
@@ -18,10 +17,9 @@ from constrain.server.http.account import Account, current, warn
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.body import parse_body
 from constrain.server.requests.peers import PEERS
-from constrain.suggestions import closest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Mapping
 
     from constrain.server.sandbox.session import Session
 
@@ -36,15 +34,6 @@ _LARGE = 1 << 20
 
 _REMEMBERED = 1024
 """Sets of tools and formats that are remembered as valid: 1024; beyond it, the least recently used are forgotten."""
-
-_MOST_COMPARED = 50
-"""Unread fields of one request that are compared with the read ones; the others are accepted in silence."""
-
-_FEWEST_LETTERS = 3
-"""Letters of an unread field below which it is nearly the name of too many others."""
-
-_KNOWN = frozenset(("conversation_id", "mode", "models", "n_keep", "speed", "thread_id", "tool_ids"))
-"""Fields of other servers that have no effect here, and nearly the name of one that has."""
 
 _QUICK = frozenset(
     (
@@ -105,15 +94,6 @@ def reading_key(document: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(json.dumps(slow, sort_keys=True).encode()).digest() if slow else b""
 
 
-def misspelt_fields(fields: Mapping[str, Any], read: Collection[str]) -> Iterator[str]:
-    """Yields a sentence for each field that is not read, and whose name is one slip of typing away from one that is."""
-    unread = [name for name, value in fields.items() if name not in read and name not in _KNOWN and value is not None]
-    for name in unread[:_MOST_COMPARED]:
-        letters = sum(map(str.isalnum, name))
-        if letters >= _FEWEST_LETTERS and (meant := closest(name, read, (letters - 1) / letters)):
-            yield f"'{name:.64}' is not read; is '{meant}' meant?"
-
-
 async def read_in_sandbox(read: Callable[[Mapping[str, Any]], T], body: bytes, model: object, session: Session) -> T:
     """Reads a body in the process of a session, with ``model`` as its model. Raises ``ApiError``."""
     read_and_warned: tuple[T, tuple[str, ...]] = await _run(session, read_here, read, body, model)
@@ -144,7 +124,7 @@ def read_here(read: Callable[[Mapping[str, Any]], T], body: bytes, model: object
     account = Account(0.0)
     request = current.set(account)
     try:
-        found = read_fields(read, {**parse_body(body), "model": model})
+        found = read({**parse_body(body), "model": model})
     except RecursionError as error:
         raise LimitError("it is nested too deeply to be read; make it flatter") from error
     finally:
@@ -158,40 +138,10 @@ def count_here(body: bytes) -> None:
         raise ApiError(f"The body of the request holds more than {MAX_VALUES} values.", code="request_too_large")
 
 
-class _Asked(Mapping[str, Any]):
-    """The fields of a request, and the names of all fields that a reader has asked for, whether they are there or not.
-
-    Whoever looks at each field has asked for all of them.
-    """
-
-    def __init__(self, fields: Mapping[str, Any]) -> None:
-        self.fields = fields
-        self.names: set[str] = set()
-
-    def __getitem__(self, name: str) -> Any:
-        self.names.add(name)
-        return self.fields[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.fields)
-
-    def __len__(self) -> int:
-        return len(self.fields)
-
-
 def read_again(read: Callable[[Mapping[str, Any]], T], document: Mapping[str, Any]) -> T:
     """Reads a request whose tools and schemas are known as valid."""
     with checked_before():
-        return read_fields(read, document)
-
-
-def read_fields(read: Callable[[Mapping[str, Any]], T], document: Mapping[str, Any]) -> T:
-    """Reads a request. Fields that are not read, but have nearly the name of one that is, are warnings of it."""
-    asked = _Asked(document)
-    found = read(asked)
-    for sentence in misspelt_fields(document, asked.names):
-        warn(sentence)
-    return found
+        return read(document)
 
 
 def _count(document: object) -> int:

@@ -19,8 +19,9 @@ from constrain.server.llama_server.request import read_completion
 from constrain.server.messages.request import read_messages_request
 from constrain.server.ollama.request import read_ollama_chat
 from constrain.server.requests.body import SMALL_BODY, read_body
+from constrain.server.requests.declared import misspelt_fields
 from constrain.server.responses.request import read_request
-from constrain.server.sandbox.reading import misspelt_fields, read_again
+from constrain.server.sandbox.reading import read_again
 from constrain.server.settings import Settings
 from tests.support import for_each
 
