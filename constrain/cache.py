@@ -90,6 +90,7 @@ class Cache:
     def __init__(self, path: Path) -> None:
         self.path = path / f"v{FORMAT}"
         self._name = str(self.path)  # saves each compilation the cost of path objects
+        self._seed_name = f"{self._name}/seed"
         self.seed: bytes | None = None
         self._warned = False
 
@@ -98,7 +99,9 @@ class Cache:
         if self.seed is not None:
             return True
         try:
+            os.stat(self._seed_name)  # noqa: PTH116 - first, as most compilations find none
             why = why_not_private(os.lstat(self._name), self.path.parent)
+            seed = Path(self._seed_name).read_bytes()
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -106,13 +109,6 @@ class Cache:
             return False
         if why:
             self._warn(why)
-            return False
-        try:
-            seed = (self.path / "seed").read_bytes()
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            self._warn(str(error))
             return False
         if len(seed) != _SEED_BYTES:
             self._warn("its seed is damaged; remove the directory")
@@ -124,7 +120,7 @@ class Cache:
     def make(self) -> None:
         """Creates the directory. Raises OSError if that fails or the directory is not private to the user."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        make_secret(self.path / "seed", kernel.seed())
+        make_secret(Path(self._seed_name), kernel.seed())
         if not self.open():
             raise OSError(f"{self.path} cannot be used as a cache")
 

@@ -287,6 +287,8 @@ class ToCompile:
 
     def _find_kept(self, cache: Cache) -> Constraint | None:
         """The constraint from the cache; also notes whether the cache has an unusable file for it."""
+        if not cache.open():
+            return None
         keeping = Keeping(cache, self._what.digest, self._what.grammar)
         try:
             kept = Constraint._kept(self._vocabulary, keeping) if cache.has(self._vocabulary) else None
@@ -295,7 +297,7 @@ class ToCompile:
             self._is_file_useless = True
             return None
         if kept is None:
-            self._is_file_useless = cache.open() and cache.has_of_another_build(self._vocabulary, keeping.digest())
+            self._is_file_useless = cache.has_of_another_build(self._vocabulary, keeping.digest())
         return kept
 
     def _finish(self, constraint: Constraint) -> Constraint:
