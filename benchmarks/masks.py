@@ -2,12 +2,15 @@
 
     pip install ".[bench]"
     python benchmarks/masks.py --vocabulary llama-bpe.gguf --schemas schemas.jsonl.xz --output masks.json
+    python benchmarks/masks.py --vocabulary phi-3.gguf llama-bpe.gguf gemma-4.gguf --output vocabularies.json
 
 ``--schemas`` has one JSON object a line: ``{"id": ..., "schema": ..., "tests": [{"valid": true, "data": ...}, ...]}``;
 ``CONSTRAIN_DATA`` gives defaults for both. Every engine has a process of its own, on one core, and all of them take
 schema after schema in turn, so that noise falls on all alike. Each instance is fed twice: *cold* times are of the
 first walk, *warm* ones of the second. Of ``--repeat`` passes in fresh processes the least time of every step counts.
-Time to first mask is compile, matcher and mask; time between masks is mask and accept of one token.
+Time to first mask is compile, matcher and mask; time between masks is mask and accept of one token. Texts that the
+schema refuses are fed, too, up to the token that the mask refuses: an engine that allows all of one is wrong. With
+several vocabularies, the report is a list of one for each.
 
 With a kernel that was configured with ``-DCONSTRAIN_ABLATION=ON``, ``--ways`` compares the kernel with itself without
 each of its ways to a mask.
@@ -29,7 +32,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from about import origin
@@ -53,6 +56,13 @@ class Tokens:
     texts: list[bytes]
     special: list[int]
     end: int
+
+
+class Instance(NamedTuple):
+    """A text that a schema allows, or does not."""
+
+    token_ids: list[int]
+    valid: bool
 
 
 class Session(Protocol):
@@ -171,7 +181,7 @@ class XgrammarSession:
 
 
 class XgrammarEngine:
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: Tokens, *, dynamic: bool = False) -> None:
         import xgrammar
 
         self.xgrammar = xgrammar
@@ -179,7 +189,9 @@ class XgrammarEngine:
         info = xgrammar.TokenizerInfo(
             tokens.texts, xgrammar.VocabType.RAW, vocab_size=self.n_vocab, stop_token_ids=[tokens.end]
         )
-        self.compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+        self.compiler = xgrammar.GrammarCompiler(
+            info, max_threads=1, cache_enabled=False, enable_dynamic_compilation=dynamic
+        )
 
     def compile(self, schema: Any) -> Callable[[], tuple[Session, np.ndarray]]:
         compiled = self.compiler.compile_json_schema(json.dumps(schema))
@@ -191,17 +203,63 @@ class XgrammarEngine:
         return start
 
 
-ENGINES: dict[str, tuple[str, Callable[[Tokens], Engine]]] = {
-    "constrain": ("constrain-llm", OurEngine),
-    "llguidance": ("llguidance", LlguidanceEngine),
-    "xgrammar": ("xgrammar", XgrammarEngine),
+class GlrmaskSession:
+    def __init__(self, constraint: Any) -> None:
+        self.words = np.zeros(constraint.mask_len(), dtype=np.int32)
+        self.state = constraint.start()
+
+    def mask(self) -> None:
+        self.state.fill_mask(self.words)
+
+    def accept(self, token: int) -> None:
+        if not self.state.commit_token(token):
+            raise RuntimeError(f"token {token} is in the mask, but was not accepted")
+
+
+class GlrmaskEngine:
+    def __init__(self, tokens: Tokens) -> None:
+        import glrmask
+
+        self.glrmask = glrmask
+        special = {*tokens.special, tokens.end}
+        self.vocabulary = glrmask.Vocab.from_id_to_bytes(
+            {index: text for index, text in enumerate(tokens.texts) if text and index not in special}
+        )
+        self.end = glrmask.TokenSet([tokens.end])
+
+    def compile(self, schema: Any) -> Callable[[], tuple[Session, np.ndarray]]:
+        values = self.glrmask.Grammar.from_json_schema(schema)
+        grammar = self.glrmask.Grammar.from_expr(self.glrmask.Expr.sequence(values, self.end))
+        constraint = grammar.compile(self.vocabulary)
+
+        def start() -> tuple[Session, np.ndarray]:
+            session = GlrmaskSession(constraint)
+            return session, session.words.view(np.uint32)
+
+        return start
+
+
+class Peer(NamedTuple):
+    """Name of the module, name of the distribution, how it starts."""
+
+    module: str
+    distribution: str
+    start: Callable[[Tokens], Engine]
+
+
+ENGINES = {
+    "constrain": Peer("constrain", "constrain-llm", OurEngine),
+    "llguidance": Peer("llguidance", "llguidance", LlguidanceEngine),
+    "xgrammar": Peer("xgrammar", "xgrammar", XgrammarEngine),
+    "xgrammar, dynamic": Peer("xgrammar", "xgrammar", partial(XgrammarEngine, dynamic=True)),
+    "glrmask": Peer("glrmask", "glrmask", GlrmaskEngine),
 }
-"""Name of the module, name of the distribution, how it starts."""
+"""XGrammar's dynamic mode, off by default, computes masks when a state is first met."""
 
 WAYS = ("repetition", "far counts", "difference", "paths", "tokens after exits", "rows", "stand-ins")
 """Ways to a mask that the kernel can do without (`ways.h`)."""
 
-ENGINES |= {f"without {way}": ("constrain-llm", partial(OurEngine, without=way)) for way in WAYS}
+ENGINES |= {f"without {way}": Peer("", "constrain-llm", partial(OurEngine, without=way)) for way in WAYS}
 
 
 # One engine in its process
@@ -217,7 +275,7 @@ def serve(name: str, tokens: Tokens, core: int, connection: Connection) -> None:
     """Answers tasks until the pipe is closed."""
     os.sched_setaffinity(0, {core})
     before, started = resident(), time.perf_counter()
-    engine = ENGINES[name][1](tokens)
+    engine = ENGINES[name].start(tokens)
     connection.send({"load_s": time.perf_counter() - started, "load_bytes": resident() - before})
     kept = []
     while True:
@@ -236,20 +294,20 @@ def serve(name: str, tokens: Tokens, core: int, connection: Connection) -> None:
         connection.send({**answer, "bytes": resident() - before})
 
 
-def measure(engine: Engine, schema: Any, instances: list[list[int]], end: int) -> tuple[dict[str, Any], Any]:
+def measure(engine: Engine, schema: Any, instances: list[Instance], end: int) -> tuple[dict[str, Any], Any]:
     clock = time.perf_counter_ns
     begin = clock()
     start = engine.compile(schema)
     session, _ = start()
     session.mask()
     first = clock() - begin
-    cold, warm, completed = [], [], []
-    for token_ids in instances:
+    cold, warm, allowed = [], [], []
+    for instance in instances:
         for times in (cold, warm):
-            steps, accepted = walk(start, token_ids, end)
+            steps, accepted = walk(start, instance.token_ids, end)
             times.append(steps)
-        completed.append(accepted)
-    return {"first": first, "cold": cold, "warm": warm, "completed": completed}, start
+        allowed.append((instance.valid, accepted))
+    return {"first": first, "cold": cold, "warm": warm, "allowed": allowed}, start
 
 
 def walk(start: Callable[[], tuple[Session, np.ndarray]], token_ids: list[int], end: int) -> tuple[list[int], bool]:
@@ -262,7 +320,7 @@ def walk(start: Callable[[], tuple[Session, np.ndarray]], token_ids: list[int], 
         session.mask()
         masked = clock()
         if not int(words[token >> 5]) >> (token & 31) & 1:
-            return steps, False
+            return [*steps, masked - begin], False
         checked = clock()
         if token != end:
             session.accept(token)
@@ -295,7 +353,7 @@ class Worker:
             raise RuntimeError(f"{self.name} does not start")
         self.load = self.connection.recv()
 
-    def run(self, schema: Any, instances: list[list[int]]) -> dict[str, Any]:
+    def run(self, schema: Any, instances: list[Instance]) -> dict[str, Any]:
         self.connection.send((schema, instances))
         answer: dict[str, Any] = {"error": f"more than {SECONDS_PER_SCHEMA} s"}
         try:
@@ -352,8 +410,9 @@ def run(arguments: argparse.Namespace, tokens: Tokens, entries: list[dict[str, A
     split = longest_match(tokens)
     tasks = []
     for entry in entries:
-        texts = [json.dumps(t["data"], ensure_ascii=False).encode() for t in entry["tests"] if t["valid"]]
-        tasks.append((entry["schema"], [list(split(text)) for text in texts]))
+        texts = [(json.dumps(test["data"], ensure_ascii=False), test["valid"]) for test in entry["tests"]]
+        instances = [Instance(list(split(text.encode("utf-8", "replace"))), valid) for text, valid in texts]
+        tasks.append((entry["schema"], instances))
     cores = sorted(os.sched_getaffinity(0))
     results: dict[str, list[Any]] = {name: [None] * len(tasks) for name in arguments.engines}
     loads: dict[str, dict[str, Any]] = {}
@@ -377,7 +436,7 @@ def run(arguments: argparse.Namespace, tokens: Tokens, entries: list[dict[str, A
         "schemas": len(tasks),
         "common": len(common),
         "repeat": arguments.repeat,
-        "versions": {name: importlib.metadata.version(ENGINES[name][0]) for name in arguments.engines},
+        "versions": {name: importlib.metadata.version(ENGINES[name].distribution) for name in arguments.engines},
         "engines": report,
     }
 
@@ -385,7 +444,7 @@ def run(arguments: argparse.Namespace, tokens: Tokens, entries: list[dict[str, A
 def summary(results: list[dict[str, Any]], common: list[int]) -> dict[str, Any]:
     """Percentiles in microseconds over the schemas that all engines compile."""
     chosen = [results[index] for index in common]
-    instances = [done for result in results if "error" not in result for done in result["completed"]]
+    instances = [each for result in results if "error" not in result for each in result["allowed"]]
 
     def percentiles(values: list[float]) -> dict[str, float] | None:
         if not values:
@@ -394,8 +453,10 @@ def summary(results: list[dict[str, Any]], common: list[int]) -> dict[str, Any]:
 
     return {
         "compiled": sum("error" not in result for result in results),
-        "instances": len(instances),
-        "completed": sum(instances),
+        "valid": sum(valid for valid, _ in instances),
+        "valid_allowed": sum(valid and allowed for valid, allowed in instances),
+        "invalid": sum(not valid for valid, _ in instances),
+        "invalid_allowed": sum(allowed and not valid for valid, allowed in instances),
         "first_us": percentiles([result["first"] for result in chosen]),
         "cold_us": percentiles([step for result in chosen for steps in result["cold"] for step in steps]),
         "warm_us": percentiles([step for result in chosen for steps in result["warm"] for step in steps]),
@@ -417,13 +478,15 @@ def print_tables(report: dict[str, Any]) -> None:
             values = engine[key] or {}
             table.add_row(name, *(f"{value:,.1f}" for value in values.values()))
         console.print(table)
-    table = Table("engine", "version", "compiled", "valid instances allowed", "load", "vocabulary", "all", title="Size")
+    columns = ("engine", "version", "compiled", "valid allowed", "invalid allowed", "load", "vocabulary", "all")
+    table = Table(*columns, title="Size")
     for name, engine in report["engines"].items():
         table.add_row(
             name,
             report["versions"][name],
             str(engine["compiled"]),
-            f"{engine['completed']} of {engine['instances']}",
+            f"{engine['valid_allowed']} of {engine['valid']}",
+            f"{engine['invalid_allowed']} of {engine['invalid']}",
             f"{engine['load_s']:.2f} s",
             f"{engine['load_bytes'] / 1e6:.0f} MB",
             f"{engine['bytes'] / 1e6:.0f} MB",
@@ -433,9 +496,10 @@ def print_tables(report: dict[str, Any]) -> None:
 
 def parse_arguments() -> argparse.Namespace:
     data = Path(os.environ.get("CONSTRAIN_DATA", "."))
-    installed = [name for name in ENGINES if importlib.util.find_spec(name)]
+    installed = [name for name, peer in ENGINES.items() if peer.module and importlib.util.find_spec(peer.module)]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--vocabulary", type=Path, default=data / "vocabs" / "ggml-vocab-llama-bpe.gguf")
+    vocabulary = data / "vocabs" / "ggml-vocab-llama-bpe.gguf"
+    parser.add_argument("--vocabulary", type=Path, nargs="+", default=[vocabulary])
     parser.add_argument("--schemas", type=Path, default=data / "maskbench-dev.jsonl.xz")
     parser.add_argument("--count", type=int, default=200, help="schemas, a seeded sample (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
@@ -445,7 +509,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--ways", dest="engines", action="store_const", const=engines, help="see above")
     parser.add_argument("--output", type=Path, default=Path("masks.json"))
     arguments = parser.parse_args()
-    for path in (arguments.vocabulary, arguments.schemas):
+    for path in (*arguments.vocabulary, arguments.schemas):
         if not path.is_file():
             parser.error(f"{path} is no file; set CONSTRAIN_DATA, or give --vocabulary and --schemas")
     return arguments
@@ -456,18 +520,21 @@ def main() -> None:
     import constrain
 
     arguments = parse_arguments()
-    vocabulary = constrain.Vocabulary.from_gguf(arguments.vocabulary)
-    tokens = Tokens(
-        str(arguments.vocabulary),
-        [vocabulary.token_bytes(token) for token in range(vocabulary.n_vocab)],
-        sorted(vocabulary.special),
-        vocabulary.eos[0],
-    )
     entries = read_schemas(arguments.schemas)
     entries = Random(arguments.seed).sample(entries, min(arguments.count, len(entries)))
-    report = run(arguments, tokens, entries)
+    reports = []
+    for path in arguments.vocabulary:
+        vocabulary = constrain.Vocabulary.from_gguf(path)
+        tokens = Tokens(
+            str(path),
+            [vocabulary.token_bytes(token) for token in range(vocabulary.n_vocab)],
+            sorted(vocabulary.special),
+            vocabulary.eos[0],
+        )
+        reports.append(run(arguments, tokens, entries))
+        print_tables(reports[-1])
+    report: Any = reports[0] if len(reports) == 1 else {**origin(), "vocabularies": reports}
     arguments.output.write_text(json.dumps(report, indent=1))
-    print_tables(report)
 
 
 if __name__ == "__main__":

@@ -41,18 +41,50 @@ def masks(report: dict[str, Any]) -> Iterator[str]:
     passes = f"microseconds on one core, least of {report['repeat']} passes"
     yield f"Masks: {report['schemas']} schemas, {report['common']} compiled by all; {n_vocab:,} tokens; {passes}."
     yield ""
-    head = ("", "time to first mask p50 / p99", "time between masks p50 / p99 / p99.9", "met before, p50", "compiled")
+    head = (
+        "",
+        "time to first mask p50 / p99",
+        "time between masks p50 / p99 / p99.9 / max",
+        "met before, p50",
+        "refused schemas",
+        "valid texts refused",
+        "wrong texts allowed",
+    )
     rows = []
     for name, engine in report["engines"].items():
         first, cold, warm = engine["first_us"], engine["cold_us"], engine["warm_us"]
         cells = (
             f"{name} {report['versions'][name]}",
             f"{first['p50']:,.0f} / {first['p99']:,.0f}",
-            f"{cold['p50']:,.1f} / {cold['p99']:,.1f} / {cold['p99.9']:,.1f}",
+            f"{cold['p50']:,.1f} / {cold['p99']:,.0f} / {cold['p99.9']:,.0f} / {cold['p100']:,.0f}",
             f"{warm['p50']:,.1f}",
-            f"{engine['compiled']:,}",
+            f"{report['schemas'] - engine['compiled']:,}",
+            f"{engine['valid'] - engine['valid_allowed']:,} of {engine['valid']:,}",
+            f"{engine['invalid_allowed']:,} of {engine['invalid']:,}",
         )
         rows.append(cells)
+    yield from table(head, rows)
+
+
+def vocabularies(report: dict[str, Any]) -> Iterator[str]:
+    """How the costs grow with the number of tokens."""
+    reports = sorted(report["vocabularies"], key=lambda each: each["vocabulary"]["n_vocab"])
+    yield f"Masks by the size of the vocabulary: {reports[0]['schemas']} schemas, microseconds on one core."
+    yield ""
+    head = ("tokens", "", "first mask p50 / p99", "between masks p50 / p99 / p99.9", "load", "memory of the vocabulary")
+    rows = []
+    for each in reports:
+        for name, engine in each["engines"].items():
+            first, cold = engine["first_us"], engine["cold_us"]
+            cells = (
+                f"{each['vocabulary']['n_vocab']:,}",
+                name,
+                f"{first['p50']:,.0f} / {first['p99']:,.0f}",
+                f"{cold['p50']:,.1f} / {cold['p99']:,.0f} / {cold['p99.9']:,.0f}",
+                f"{engine['load_s']:.2f} s",
+                f"{engine['load_bytes'] / 1e6:.0f} MB",
+            )
+            rows.append(cells)
     yield from table(head, rows)
 
 
@@ -466,6 +498,7 @@ def _micros(times: Mapping[str, float]) -> str:
 
 SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "masks": masks,
+    "vocabularies": vocabularies,
     "generation": generation,
     "budget": budget,
     "batch": batch,

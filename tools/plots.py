@@ -97,6 +97,22 @@ def _masks(figure: Any, report: dict[str, Any]) -> None:
     between.legend(loc="upper left")
 
 
+def _vocabularies(figure: Any, report: dict[str, Any]) -> None:
+    """Times to the first mask and between masks, by the number of tokens."""
+    reports = sorted(report["vocabularies"], key=lambda each: each["vocabulary"]["n_vocab"])
+    panels = figure.subplots(1, 3)
+    drawn = (("first_us", "p50", "First mask, p50"), ("cold_us", "p50", "Masks, p50"), ("cold_us", "p99", "Masks, p99"))
+    for axes, (key, quantile, title) in zip(panels, drawn, strict=True):
+        for name in reports[0]["engines"]:
+            points = [(each["vocabulary"]["n_vocab"], each["engines"][name][key][quantile]) for each in reports]
+            axes.plot(*zip(*points, strict=True), marker="o", label=name, color=_COLOURS.get(name))
+        axes.set_yscale("log")
+        axes.set_title(title)
+        axes.set_xlabel("tokens")
+    panels[0].set_ylabel("microseconds")
+    panels[-1].legend()
+
+
 def _budget(figure: Any, report: dict[str, Any]) -> None:
     """The share of complete and valid answers, by ``max_tokens``."""
     panels = figure.subplots(1, 2, sharey=True)
@@ -195,6 +211,7 @@ def _bars(axes: Any, groups: Sequence[str], series: dict[str, list[float]], *, s
 
 PLOTS: dict[str, Callable[[Any, dict[str, Any]], None]] = {
     "masks": _masks,
+    "vocabularies": _vocabularies,
     "budget": _budget,
     "generation": _generation,
     "processes": _processes,
