@@ -118,11 +118,12 @@ class Constraint:
         policies: Mapping[str, str | bool],
         warnings: tuple[str, ...],
         keeping: Keeping | None = None,
+        make: Callable[[], Grammar] | None = None,
     ) -> None:
-        self._grammar: Grammar | None = grammar
-        self._make: Callable[[], Grammar] | None = None
+        """``make`` makes the grammar again; it is then not kept, since few ask for it, and its objects are many."""
+        self._grammar = grammar if make is None else None
+        self._make = make
         self._exported: object = None  # facts about the grammar that certificates keep
-        self._places: bytes | None = None
         self._keeping = keeping
         self.vocabulary = vocabulary
         self.policies = MappingProxyType(dict(policies))
@@ -135,9 +136,8 @@ class Constraint:
         self.has_limited_rules = bool(limited_rules(resolved))
         self._with_borders: kernel.CompiledGrammar | None = None
         self._matched_core()
-        if self._classes is not None:
-            self._places = json.dumps([[each.name, each.pointer] for each in resolved.terminals]).encode()
-        self._bytes_beside = _DESCRIPTION_SHARE * self._core.memory_bytes
+        self._places: bytes | list[tuple[str, str]] = [(each.name, each.pointer) for each in resolved.terminals]
+        self._bytes_beside = 0 if self._grammar is None else _DESCRIPTION_SHARE * self._core.memory_bytes
 
     def __repr__(self) -> str:
         """Returns a shortest text, sizes and the number of warnings; ``report`` has more."""
@@ -244,7 +244,7 @@ class Constraint:
             "classes": self._classes and self._classes.ranges,
         }
         notes = json.dumps(about).encode()
-        places = json.dumps(self._terminal_places()).encode() if self._places is None else self._places
+        places = self._places if isinstance(self._places, bytes) else json.dumps(self._places).encode()
         return Packed(self._core.store(), notes + b"\n" + places)
 
     def _keep(self) -> Path | None:
@@ -257,18 +257,19 @@ class Constraint:
 
     @property
     def grammar(self) -> Grammar:
-        """The compiled ``Grammar``; built from the schema again if the constraint came from the cache."""
+        """The compiled ``Grammar``; built from the schema when it is first asked for."""
         if self._grammar is None:
             assert self._make is not None
             self._grammar = self._make()
+            self._bytes_beside += _DESCRIPTION_SHARE * self._core.memory_bytes
         return self._grammar
 
-    def _terminal_places(self) -> list[list[str]]:
+    def _terminal_places(self) -> Sequence[Sequence[str]]:
         """Name and pointer of each terminal."""
-        if self._places is not None:
+        if isinstance(self._places, bytes):
             places: list[list[str]] = json.loads(self._places)
             return places
-        return [[terminal.name, terminal.pointer] for terminal in self.grammar.terminals]
+        return self._places
 
     def _named(self, terminals: Sequence[int]) -> tuple[ExpectedTerminal, ...]:
         """Returns names and pointers of terminals; the same name and pointer only once, and no borders."""

@@ -41,18 +41,18 @@ class CacheCounts:
 class _Kept:
     """A remembered constraint, with its size: the bytes of its description, its key and its tables."""
 
-    __slots__ = ("_fixed_bytes", "_tables", "bytes_counted", "constraint")
+    __slots__ = ("_source_bytes", "_tables", "bytes_counted", "constraint")
 
     def __init__(self, constraint: Constraint, key: tuple[object, ...]) -> None:
         self.constraint = constraint
         self._tables = constraint._core
-        self._fixed_bytes = constraint._bytes_beside + _source_bytes(key[0])
+        self._source_bytes = _source_bytes(key[0])
         self.bytes_counted = self.memory_bytes
 
     @property
     def memory_bytes(self) -> int:
         """Bytes that the constraint takes now; masks add to its tables."""
-        return self._fixed_bytes + self._tables.memory_bytes
+        return self._source_bytes + self.constraint._bytes_beside + self._tables.memory_bytes
 
 
 class Remembered:

@@ -120,7 +120,7 @@ def run(data: bytes, meter: Meter) -> str:
         return "forged"
     if _masks(made) != expected:
         raise BrokenPromiseError("other masks than those of a fresh constraint")
-    return "restored" if made._grammar is None else "made anew"
+    return "restored" if isinstance(made._places, bytes) else "made anew"
 
 
 def _edited(content: bytes, data: bytes, number: int) -> tuple[bytes, bool]:
