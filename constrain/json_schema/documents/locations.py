@@ -52,9 +52,12 @@ NO_SCOPE = Scope({})
 
 
 class Resource:
-    """A source in a dynamic scope, which includes the source itself; holds the locations inside it."""
+    """A source in a dynamic scope, which includes the source itself; holds the locations inside it.
 
-    __slots__ = ("base", "dialect", "locations", "root", "scope", "source", "targets")
+    ``goals``: the first goal of each schema, by its content, where formulas ask for it.
+    """
+
+    __slots__ = ("base", "dialect", "goals", "locations", "root", "scope", "source", "targets")
 
     def __init__(self, source: SchemaSource, scope: Scope) -> None:
         self.source = source
@@ -62,6 +65,7 @@ class Resource:
         self.base = source.base
         self.dialect: Dialect = source.declared.dialect
         self.locations: dict[int, Location] = {}
+        self.goals: dict[object, Any] = {}  # ``Goal`` is defined in a higher package
         self.targets: dict[str | tuple[str, str], Location] = {}
         self.root: Location
 

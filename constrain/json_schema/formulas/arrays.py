@@ -16,6 +16,7 @@ from constrain.json_schema.formulas.formulas import ALWAYS, NEVER, Decisions, bi
 from constrain.json_schema.formulas.shape_automaton import ShapeAutomaton
 from constrain.json_schema.shapes.arrays import item_goal
 from constrain.json_schema.shapes.data import ANY, ArrayShape, Atom, Goal, ItemCount
+from constrain.json_schema.shapes.goal import representative
 from constrain.work import MAX_CASES
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class ArrayQuestions:
         parts = listed_atoms(shape.formulas, MAX_CASES)
         for atom in parts:
             if isinstance(atom.shape, ItemCount):
-                counts.setdefault(atom.shape.goal, set()).add(atom.shape.number)
+                counts.setdefault(representative(atom.shape.goal), set()).add(atom.shape.number)
             else:
                 assert isinstance(atom.shape, ArrayShape)
                 self.shapes.append(atom.shape)
@@ -62,7 +63,7 @@ class ArrayQuestions:
     def _atom_node(self, atom: Atom, indices: dict[int, int]) -> int:
         shape = atom.shape
         if isinstance(shape, ItemCount):
-            return self.decisions.variable(self.counted[shape.goal][shape.number])
+            return self.decisions.variable(self.counted[representative(shape.goal)][shape.number])
         assert isinstance(shape, ArrayShape)
         return self.decisions.conjunction([(self.first + indices[id(shape)], True), *self._length_literals(shape)])
 
@@ -76,7 +77,7 @@ class ArrayQuestions:
         """Returns, by goal, the variables that become false if the item at ``index`` violates the goal."""
         variables: dict[Goal, list[int]] = {}
         for place, shape in enumerate(self.shapes):
-            goal = item_goal(shape, index)
+            goal = representative(item_goal(shape, index))
             if goal is not ANY:
                 variables.setdefault(goal, []).append(self.first + place)
         return variables
@@ -149,7 +150,7 @@ class ArrayMoves:
         length = state.counters[0] + 1
         node = self.decisions.reach(state.node, questions.lengths, length)
         position = state.position if state.position == questions.longest else state.position + 1
-        case = Case(item_goal(questions.base, state.position), node, (length, *state.counters[1:]))
+        case = Case(representative(item_goal(questions.base, state.position)), node, (length, *state.counters[1:]))
         for goal, left, counters in self.cases.split(case, self._asked_at(state.position)):
             node = questions.settled(left, position)
             if node != NEVER:

@@ -22,6 +22,7 @@ from constrain.json_schema.formulas.cases import Question
 from constrain.json_schema.formulas.formulas import ALWAYS, Decisions, listed_atoms
 from constrain.json_schema.shapes.combined import names_in_order
 from constrain.json_schema.shapes.data import ANY, NOTHING, Goal, ObjectShape
+from constrain.json_schema.shapes.goal import representative
 from constrain.json_schema.shapes.key_partition import SharedKeys, partition
 from constrain.json_schema.shapes.objects import KEYS_PER_STEP, key_goals
 from constrain.work import MAX_CASES, spend
@@ -54,7 +55,9 @@ class ObjectQuestions(ABC):
             assert isinstance(atom.shape, ObjectShape)
             self.shapes.append(atom.shape)
         self.names = names_in_order(shape)
-        self.key_goals = [key_goals(each, self.names) for each in self.shapes]
+        self.key_goals = [
+            {name: representative(goal) for name, goal in key_goals(each, self.names).items()} for each in self.shapes
+        ]
         self.classes: list[SharedKeys] = partition(self.shapes, self.names)
         self.decisions = Decisions(self.limit)
         self.sizes = {

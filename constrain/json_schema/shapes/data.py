@@ -29,12 +29,24 @@ class Goal:
     goals, and only one for each meaning.
     """
 
-    __slots__ = ("begun", "left_open", "location", "negated", "negation", "parts", "productive", "shapes", "together")
+    __slots__ = (
+        "begun",
+        "first",
+        "left_open",
+        "location",
+        "negated",
+        "negation",
+        "parts",
+        "productive",
+        "shapes",
+        "together",
+    )
 
     def __init__(self, location: Location | None, parts: tuple[Goal, ...] = ()) -> None:
         self.location = location
         self.parts = parts or (self,)
         self.begun: Goal | None = None  # for several parts: the goal of all but the last
+        self.first: Goal | None = None  # of an equal schema, once asked for (``goal.representative``)
         self.negated: Goal | None = None
         self.negation: Goal | None = None  # the goal whose ``negated`` this is, once made
         self.shapes: Shapes | None = None

@@ -1,4 +1,4 @@
-"""The schema that a goal comes from."""
+"""The schema that a goal comes from, and goals of equal schemas."""
 
 from __future__ import annotations
 
@@ -22,6 +22,29 @@ def origin(goal: Goal) -> Location | None:
         elif part.parts != (part,):
             stack += part.parts
     return None
+
+
+def representative(goal: Goal) -> Goal:
+    """Returns the first goal of an equal schema in the same resource, so that formulas ask about both at once.
+
+    Alternatives often repeat the schemas of members that they have in common. Schemas with the same keys in another
+    order differ, because objects have their keys in this order.
+    """
+    location = goal.location
+    if location is None:
+        return goal
+    if goal.first is None:
+        goal.first = location.resource.goals.setdefault(_content(location.schema), goal)
+    return goal.first
+
+
+def _content(value: object) -> object:
+    """Returns a key that only equal parts of schemas have."""
+    if isinstance(value, dict):
+        return dict, *((name, _content(inner)) for name, inner in value.items())
+    if isinstance(value, list):
+        return list, *map(_content, value)
+    return type(value), value
 
 
 def place(error: LimitError | UnsupportedSchemaError, goal: Goal) -> None:

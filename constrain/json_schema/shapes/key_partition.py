@@ -6,6 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.json_schema.shapes.data import NOTHING, Goal
+from constrain.json_schema.shapes.goal import representative
 from constrain.json_schema.shapes.keys import JSON_STRING, KeyClass, number_of_texts, quoted, without
 from constrain.json_schema.shapes.objects import too_many_classes
 from constrain.json_schema.shapes.strings import ANY_CONTENT
@@ -31,12 +32,12 @@ def partition(shapes: list[ObjectShape], names: list[str]) -> list[SharedKeys]:
         for pattern in shape.patterns:
             expressions.setdefault(pattern.text, pattern.expression)
     if not expressions:
-        goals = tuple(shape.additional for shape in shapes)
+        goals = tuple(representative(shape.additional) for shape in shapes)
         keys = KeyClass(without(JSON_STRING, names), goals[0], inf)
         return [] if goals[0] is NOTHING else [SharedKeys(keys, goals)]
     found = []
     for matched, content in _cells(expressions):
-        goals = tuple(_goal(shape, matched) for shape in shapes)
+        goals = tuple(representative(_goal(shape, matched)) for shape in shapes)
         if goals[0] is NOTHING:
             continue
         taken = matching(content, names)
