@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <exception>
+#include <memory>
 #include <optional>
 
 #include "base/archive.h"
@@ -289,10 +291,16 @@ void bind_vocabulary(nb::module_& m) {
            "``stored`` must begin at a multiple of 8 and have passed ``checksum``. Raises StorageError otherwise.");
 }
 
-// Work that several questions may take together. Not to be used by two threads at once.
+// Work that several questions may take together, and the expressions that they share. Not to be used by two threads at
+// once.
 struct Allowance {
   size_t left;
+  std::unique_ptr<ExpressionStore> store = std::make_unique<ExpressionStore>();
+
+  explicit Allowance(size_t work) : left(work) {}
 };
+
+constexpr size_t max_shared_bytes = size_t{32} << 20;  // of expressions that questions share
 
 // Steps that this thread has taken for questions and proofs so far, for callers that limit their sum.
 thread_local uint64_t steps_taken = 0;
@@ -302,11 +310,15 @@ struct CountsSteps {
   ~CountsSteps() { steps_taken += store.steps(); }
 };
 
-// One question about one expression. Each starts from an empty store; only the work adds up.
+// One question about one expression. Questions with one allowance share what was found out about their parts.
 class Question {
  public:
   Question(nb::handle expression, Allowance* allowance)
-      : allowance_(allowance), expression(import(expression)) {}
+      : own_(allowance ? nullptr : std::make_unique<ExpressionStore>()),
+        allowance_(allowance),
+        store(allowance ? *allowance->store : *own_),
+        before_(store.steps()),
+        expression(import(expression)) {}
   Question(const Question&) = delete;
   Question& operator=(const Question&) = delete;
   ~Question() { settle(); }
@@ -321,14 +333,23 @@ class Question {
     }
   }
   void settle() {
-    steps_taken += store.steps();
-    if (allowance_) allowance_->left -= std::min(allowance_->left, store.steps());
+    const size_t taken = store.steps() - before_;
+    steps_taken += taken;
+    if (!allowance_) return;
+    allowance_->left -= std::min(allowance_->left, taken);
+    if (std::uncaught_exceptions() || store.memory_bytes() > max_shared_bytes) allowance_->store = std::make_unique<ExpressionStore>();
   }
 
-  Allowance* allowance_;
+  const std::unique_ptr<ExpressionStore> own_;
+  Allowance* const allowance_;
 
  public:
-  ExpressionStore store;
+  ExpressionStore& store;
+
+ private:
+  const size_t before_;
+
+ public:
   const ExprId expression;
 };
 
