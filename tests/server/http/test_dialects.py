@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +26,8 @@ from constrain.server.serving.endpoint import Serving
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, chat, idle, served_as
 from tests.test_import_order import imports
+
+PAGE = Path(__file__).parents[3] / "docs/explanation/dialects.md"
 
 # A dialect: its request, reader, writer, routes and errors.
 
@@ -109,6 +113,13 @@ def test_a_server_speaks_the_dialects_that_it_is_given() -> None:
     assert ask(Application(idle()._models, Settings(), (CHAT,)), "POST", "/v1/embeddings", json={}).status_code == 404
 
 
+def test_the_page_shows_this_dialect() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for part in (Asked, read_asked, Writer, show_version, toy_routes, oops):
+        assert inspect.getsource(part) in page, part
+
+
+@pytest.mark.slow
 def test_no_dialect_imports_another() -> None:
     folders = {dialect.readers[0].__module__.split(".")[2] for dialect in DIALECTS}
     assert len(folders) == len(DIALECTS)

@@ -1,7 +1,8 @@
 """Sources of answers as JSON: schemas, patterns, grammars, compositions, and answers with tools.
 
 A JSON Schema is ``{"kind": "json_schema", "text": ..., ...}``. Every other source is an object of dataclasses: each is
-``{"kind": NAME, FIELD: ...}``. A ``Grammar`` made by hand has no text: it is ``{"kind": "grammar"}``.
+``{"kind": NAME, FIELD: ...}``. A ``Grammar`` made by hand, and a source of another package, have no text that could be
+read again: each is ``{"kind": "grammar"}``.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from constrain.structural.source import StructuralTag
 from constrain.work import compilation
 
 GRAMMAR = "grammar"
-"""The kind of a ``Grammar`` that was made by hand. Its rules are the member ``grammar`` of the certificate."""
+"""The kind of a ``Grammar`` made by hand, or by a front end of another package. Its rules are the member ``grammar`` of
+the certificate."""
 
 ANSWER = "answer"
 """The kind of an answer with tools, refusals or reasoning."""
@@ -109,10 +111,10 @@ def _encode(value: Any) -> Any:
         return [_encode(each) for each in value]
     if of is bytes:
         return {"kind": "bytes", "hex": value.hex()}
-    if of is Grammar:
-        return {"kind": GRAMMAR}
     if of in _NAMES:
         return {"kind": _NAMES[of], **_members(value)}
+    if isinstance(value, Grammar | Source):
+        return {"kind": GRAMMAR}
     if isinstance(value, Mapping):
         return {"kind": "mapping", "members": [[name, _encode(each)] for name, each in value.items()]}
     raise TypeError(f"a {of.__name__} has no form in JSON")
