@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from multiprocessing.connection import Connection
 
+    import constrain
+
 PERCENTILES = (50, 90, 99, 99.9, 100)
 SECONDS_PER_SCHEMA = 20
 
@@ -56,6 +58,11 @@ class Tokens:
     texts: list[bytes]
     special: list[int]
     end: int
+
+    @classmethod
+    def of(cls, path: Path, vocabulary: constrain.Vocabulary) -> Tokens:
+        texts = [vocabulary.token_bytes(token) for token in range(vocabulary.n_vocab)]
+        return cls(str(path), texts, sorted(vocabulary.special), vocabulary.eos[0])
 
 
 class Instance(NamedTuple):
@@ -406,21 +413,28 @@ def least(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
     return faster
 
 
-def run(arguments: argparse.Namespace, tokens: Tokens, entries: list[dict[str, Any]]) -> dict[str, Any]:
-    split = longest_match(tokens)
-    tasks = []
+def read_tasks(tokens: Tokens, entries: list[dict[str, Any]]) -> list[tuple[Any, list[Instance]]]:
+    """Schemas with the tokens of their texts."""
+    split, tasks = longest_match(tokens), []
     for entry in entries:
         texts = [(json.dumps(test["data"], ensure_ascii=False), test["valid"]) for test in entry["tests"]]
         instances = [Instance(list(split(text.encode("utf-8", "replace"))), valid) for text, valid in texts]
         tasks.append((entry["schema"], instances))
+    return tasks
+
+
+def measure_tasks(
+    engines: list[str], repeat: int, tokens: Tokens, tasks: list[tuple[Any, list[Instance]]]
+) -> dict[str, Any]:
+    """Has each engine read all schemas and texts, in turns; returns the report."""
     cores = sorted(os.sched_getaffinity(0))
-    results: dict[str, list[Any]] = {name: [None] * len(tasks) for name in arguments.engines}
+    results: dict[str, list[Any]] = {name: [None] * len(tasks) for name in engines}
     loads: dict[str, dict[str, Any]] = {}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        bar = progress.add_task("masks", total=arguments.repeat * len(tasks))
-        for _ in range(arguments.repeat):
-            workers = {name: Worker(name, tokens, cores[-1]) for name in arguments.engines}
+        bar = progress.add_task("masks", total=repeat * len(tasks))
+        for _ in range(repeat):
+            workers = {name: Worker(name, tokens, cores[-1]) for name in engines}
             for index, task in enumerate(tasks):
                 for name, worker in workers.items():
                     results[name][index] = least(results[name][index], worker.run(*task))
@@ -428,15 +442,15 @@ def run(arguments: argparse.Namespace, tokens: Tokens, entries: list[dict[str, A
             for name, worker in workers.items():
                 loads[name] = worker.load
                 worker.stop()
-    common = [i for i in range(len(tasks)) if all("error" not in results[name][i] for name in arguments.engines)]
-    report = {name: summary(results[name], common) | loads[name] for name in arguments.engines}
+    common = [i for i in range(len(tasks)) if all("error" not in results[name][i] for name in engines)]
+    report = {name: summary(results[name], common) | loads[name] for name in engines}
     return {
         **origin(),
         "vocabulary": {"file": Path(tokens.path).name, "n_vocab": len(tokens.texts)},
         "schemas": len(tasks),
         "common": len(common),
-        "repeat": arguments.repeat,
-        "versions": {name: importlib.metadata.version(ENGINES[name].distribution) for name in arguments.engines},
+        "repeat": repeat,
+        "versions": {name: importlib.metadata.version(ENGINES[name].distribution) for name in engines},
         "engines": report,
     }
 
@@ -524,14 +538,8 @@ def main() -> None:
     entries = Random(arguments.seed).sample(entries, min(arguments.count, len(entries)))
     reports = []
     for path in arguments.vocabulary:
-        vocabulary = constrain.Vocabulary.from_gguf(path)
-        tokens = Tokens(
-            str(path),
-            [vocabulary.token_bytes(token) for token in range(vocabulary.n_vocab)],
-            sorted(vocabulary.special),
-            vocabulary.eos[0],
-        )
-        reports.append(run(arguments, tokens, entries))
+        tokens = Tokens.of(path, constrain.Vocabulary.from_gguf(path))
+        reports.append(measure_tasks(arguments.engines, arguments.repeat, tokens, read_tasks(tokens, entries)))
         print_tables(reports[-1])
     report: Any = reports[0] if len(reports) == 1 else {**origin(), "vocabularies": reports}
     arguments.output.write_text(json.dumps(report, indent=1))

@@ -88,6 +88,32 @@ def vocabularies(report: dict[str, Any]) -> Iterator[str]:
     yield from table(head, rows)
 
 
+def many_tools(report: dict[str, Any]) -> Iterator[str]:
+    """What so many tools of public servers cost at once."""
+    yield (
+        f"Many tools: drawn from {report['tools']:,} of public MCP servers that all engines read, in one schema; "
+        "milliseconds to the first mask, microseconds between masks, on one core."
+    )
+    yield ""
+    head = ("tools", "", "first mask, p50", "between masks, cold p50 / p99", "warm p50 / p99", "memory")
+    rows = []
+    for each in report["sizes"]:
+        for name, engine in each["engines"].items():
+            if (cold := engine["cold_us"]) is None:
+                continue
+            first, warm = engine["first_us"], engine["warm_us"]
+            cells = (
+                f"{each['tools']:,}",
+                name,
+                f"{first['p50'] / 1000:,.0f}",
+                f"{cold['p50']:,.1f} / {cold['p99']:,.0f}",
+                f"{warm['p50']:,.1f} / {warm['p99']:,.0f}",
+                f"{engine['bytes'] / 1e6:,.0f} MB",
+            )
+            rows.append(cells)
+    yield from table(head, rows)
+
+
 def generation(report: dict[str, Any]) -> Iterator[str]:
     """Tokens per second of each loop, and how many times as fast as others it was, by the median of the rounds."""
     yield (
@@ -499,6 +525,7 @@ def _micros(times: Mapping[str, float]) -> str:
 SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "masks": masks,
     "vocabularies": vocabularies,
+    "many_tools": many_tools,
     "generation": generation,
     "budget": budget,
     "batch": batch,
