@@ -200,7 +200,7 @@ class _Schema:
         """Compiles the schema in this process."""
         compiled = self._compiled()
         with limits_at(""):
-            return Constraint(compiled.grammar, vocabulary, compiled.policies, compiled.warnings, keeping, self.grammar)
+            return Constraint(compiled.emitted, vocabulary, compiled.policies, compiled.warnings, keeping, self.grammar)
 
     def _compiled(self) -> CompiledSchema:
         from constrain.json_schema.compiler import compile_schema

@@ -113,30 +113,37 @@ class Constraint:
 
     def __init__(
         self,
-        grammar: Grammar,
+        grammar: Grammar | kernel.Draft,
         vocabulary: Vocabulary,
         policies: Mapping[str, str | bool],
         warnings: tuple[str, ...],
         keeping: Keeping | None = None,
         make: Callable[[], Grammar] | None = None,
     ) -> None:
-        """``make`` makes the grammar again; it is then not kept, since few ask for it, and its objects are many."""
-        self._grammar = grammar if make is None else None
+        """``make`` makes the grammar of a draft again, which is not kept: few ask for it, and its objects are many."""
+        self._grammar = None if isinstance(grammar, kernel.Draft) else grammar
         self._make = make
         self._exported: object = None  # facts about the grammar that certificates keep
         self._keeping = keeping
         self.vocabulary = vocabulary
         self.policies = MappingProxyType(dict(policies))
         self.warnings = warnings
-        resolved, self._classes = resolve_special(grammar, vocabulary)
-        self.split = grammar.split
-        self.no_forcing = grammar.no_forcing
-        self.has_captures = has_captures(grammar)
-        self._core = self._compiled(resolved, proved=resolved.proved)
-        self.has_limited_rules = bool(limited_rules(resolved))
+        self.split: tuple[str, ...] = ()
+        self.no_forcing = self.has_captures = self.has_limited_rules = False
+        self._classes: Classes | None = None
         self._with_borders: kernel.CompiledGrammar | None = None
-        self._matched_core()
-        self._places: bytes | list[tuple[str, str]] = [(each.name, each.pointer) for each in resolved.terminals]
+        self._places: bytes | list[tuple[str, str]]
+        if isinstance(grammar, kernel.Draft):  # of a JSON Schema, which names no tokens and nothing to capture
+            self._core = self._compiled(grammar)
+            self._places = grammar.places()
+        else:
+            resolved, self._classes = resolve_special(grammar, vocabulary)
+            self.split, self.no_forcing = grammar.split, grammar.no_forcing
+            self.has_captures = has_captures(grammar)
+            self._core = self._compiled(resolved, proved=resolved.proved)
+            self.has_limited_rules = bool(limited_rules(resolved))
+            self._matched_core()
+            self._places = [(each.name, each.pointer) for each in resolved.terminals]
         self._bytes_beside = 0 if self._grammar is None else _DESCRIPTION_SHARE * self._core.memory_bytes
 
     def __repr__(self) -> str:
@@ -158,7 +165,7 @@ class Constraint:
         return self.report._repr_html_()
 
     def _compiled(
-        self, resolved: Grammar, *, proved: bool = False, limits: Sequence[int] = ()
+        self, resolved: Grammar | kernel.Draft, *, proved: bool = False, limits: Sequence[int] = ()
     ) -> kernel.CompiledGrammar:
         """Compiles a grammar that ``resolve_special`` has made, with the limits of its rules, if it has borders."""
         classes = [] if self._classes is None else self._classes.ranges

@@ -21,6 +21,7 @@ from constrain.work import compilation, garbage_kept, steps_taken
 
 if TYPE_CHECKING:
     from constrain.json_schema.emission.arguments import ArgumentForm
+    from constrain.json_schema.emission.emitted import EmittedGrammar
     from constrain.language.grammar import Grammar
 
 
@@ -28,13 +29,18 @@ if TYPE_CHECKING:
 class CompiledSchema:
     """The grammar of a schema's values, the policies in force, and warnings."""
 
-    grammar: Grammar
+    emitted: EmittedGrammar
     policies: dict[str, str | bool]
     warnings: tuple[str, ...]
     raw_arguments: frozenset[str] = frozenset()
     """Arguments of a call that are strings, written without quotes and escapes."""
     steps: int = 0
     """Compilation steps taken, out of ``MAX_COMPILE_WORK``."""
+
+    @property
+    def grammar(self) -> Grammar:
+        """Returns the grammar."""
+        return self.emitted.grammar
 
     @property
     def part(self) -> Grammar:
@@ -145,6 +151,6 @@ def _compile(references: References, options: _Options) -> CompiledSchema:
         keys_apart=options.keys_apart,
         arguments=options.arguments,
     )
-    grammar = emitter.emit(root, order)
-    raw = emitter.raw_arguments() if options.arguments is not None else frozenset()
-    return CompiledSchema(grammar, policies._asdict(), goals.report(), raw)
+    emitted = emitter.emit(root, order)
+    raw = emitter.raw_arguments()
+    return CompiledSchema(emitted, policies._asdict(), goals.report(), raw)

@@ -1,5 +1,5 @@
-from collections.abc import Sequence
-from typing import overload
+from collections.abc import Iterable, Sequence
+from typing import Any, overload
 
 from typing_extensions import Buffer
 
@@ -185,6 +185,157 @@ class CompiledGrammar:
         """
 
     def stats(self) -> dict[str, int]: ...
+
+class RuleAutomaton:
+    """
+    The automaton of a rule while it is made: state 0 and the accepting state 1 always exist.
+
+    Only one alternative of a rule is active at a time, so alternatives share slots.
+    """
+
+    def state(self) -> int:
+        """Returns a new state."""
+
+    def slot(self, kind: int) -> int:
+        """
+        Returns a slot for the current alternative: a counter up to ``kind``, or a set of texts or values.
+        """
+
+    @property
+    def edges(self) -> list[Any]:
+        """The edges that the module at work has added."""
+
+    @edges.setter
+    def edges(self, given: list[Any], /) -> None: ...
+
+class Draft:
+    """
+    The grammar of a JSON Schema, made by ``Emission``: input of ``CompiledGrammar``.
+    """
+
+    def __init__(self, any_key: object, colon_tail: object, numbers_by_double: bool, strings_by_value: bool) -> None:
+        """
+        ``any_key``: expression of a JSON string; ``colon_tail``: expression of what follows a key in its lexeme.
+        """
+
+    def terminal_parts(self) -> list[Any]:
+        """
+        For each terminal, the ``Terminal``, or (name, expression, texts, whether the colon is apart) of a key.
+        """
+
+    def places(self) -> list[tuple[str, str]]:
+        """Name and pointer of each terminal."""
+
+    def rule_parts(self) -> list[tuple[str, list[tuple[Any, ...]], list[int], list[int]]]:
+        """Name, edges, accepting states and slots of each rule."""
+
+def unproductive_item(shape: Any) -> tuple[Any, int] | None:
+    """
+    A required item of an array that is not known to have a value, with its index; None if there is none.
+    """
+
+def longest_length(shape: Any) -> int | None:
+    """
+    The greatest number of items whose goals admit a value, as far as known; None: no bound.
+    """
+
+def unproductive_member(shape: Any) -> tuple[Any, str] | None:
+    """
+    A required member that is not known to have a value, with its key; None if there is none.
+    """
+
+def goals_with_alternatives(goals: Iterable[Any]) -> list[Any]:
+    """
+    Those of some goals that have several shapes of arrays or objects, or combined ones.
+    """
+
+class Emission:
+    """
+    Makes the grammar of goals in a ``Draft``: gives terminals and goals their symbols, and makes the rules of goals.
+    """
+
+    def __init__(self, draft: object, punctuation: object, *, any_order: bool, close_objects: bool, keys_apart: bool, any_spelling: bool) -> None: ...
+
+    @property
+    def keys_apart(self) -> bool:
+        """
+        Whether keys and colons are separate lexemes in the rule that is being made.
+        """
+
+    @property
+    def notation(self) -> Any:
+        """The notation of the object or array that is being made; None for JSON."""
+
+    @notation.setter
+    def notation(self, given: Any, /) -> None: ...
+
+    @property
+    def punctuation(self) -> Any:
+        """The lexemes of the rule that is being made."""
+
+    @punctuation.setter
+    def punctuation(self, given: Any, /) -> None: ...
+
+    @property
+    def goal(self) -> Any:
+        """The goal whose rule is being made."""
+
+    def set_ambiguous(self, goals: Iterable[Any]) -> None:
+        """Sets the goals in whose rules keys and colons are separate lexemes."""
+
+    def add(self, terminal: Any) -> int | None:
+        """
+        Adds a terminal to the grammar, each object once; returns its symbol, None for the empty text.
+        """
+
+    def key(self, name: str) -> int:
+        """
+        Returns the symbol that reads a declared key and its colon; only the key if ``keys_apart``.
+        """
+
+    def undeclared_key(self, expression: Any) -> tuple[int | None, int, int | None]:
+        """
+        Returns the symbols that read an undeclared key, and what stands before and after it; None for nothing.
+        """
+
+    def symbols(self, goal: Any) -> tuple[int, ...]:
+        """
+        Returns the symbols that read a value of a goal, which must admit one, as JSON.
+        """
+
+    def member(self, key: int, goal: Any) -> tuple[int, ...]:
+        """
+        Returns the symbols that read a member's value, and what stands behind it, after a key.
+        """
+
+    def item(self, goal: Any) -> tuple[int, ...]:
+        """
+        Returns the symbols that read an item of an array, and what stands around it.
+        """
+
+    def inner(self, goal: Any, kind: str) -> int | None:
+        """
+        Returns the symbol that reads arrays or objects (``kind``) of a goal; None if it has none.
+        """
+
+    def reserve(self) -> int:
+        """Returns the number of a rule to be made."""
+
+    def set_rule(self, number: int, rule: Any) -> None:
+        """Makes a reserved rule."""
+
+    def make_start(self, goal: Any) -> None:
+        """
+        Makes the first rule: the values of a goal, and white space around if that is allowed.
+        """
+
+    def make_rule(self, goal: Any, rule: int, kind: str) -> None:
+        """Makes a reserved rule: the arrays or objects (``kind``) of a goal."""
+
+    def make_rules(self) -> None:
+        """
+        Makes the rules that symbols of goals have reserved, and those that they reserve.
+        """
 
 class Matcher:
     """

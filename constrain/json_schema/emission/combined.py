@@ -9,12 +9,13 @@ from constrain.json_schema.formulas.independent_keys import IndependentKeys
 from constrain.json_schema.formulas.shape_automaton import OPENED, Read, ShapeAutomaton
 from constrain.json_schema.shapes.data import ArrayShape
 from constrain.language.grammar import EPSILON, TEXT_SET, VALUE_SET, Action, Condition, Edge
-from constrain.language.rule_automaton import END, START, RuleAutomaton
+from constrain.language.rule_automaton import END, START
 
 if TYPE_CHECKING:
     from constrain.json_schema.emission.emitting import Emitting
     from constrain.json_schema.formulas.remembered.members import RememberedMembers
     from constrain.json_schema.shapes.data import Combination, ObjectShape
+    from constrain.kernel import RuleAutomaton
 
 
 def add_combined(emitter: Emitting, rule: RuleAutomaton, shape: Combination) -> None:

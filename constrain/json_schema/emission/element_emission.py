@@ -54,8 +54,6 @@ _SOME_BYTES = Repetition(ANY_BYTE, 1, None)
 class Host(Protocol):
     """An ``Emitter``: holds the grammar, and makes the rules of JSON and of inner objects and arrays."""
 
-    rules: list[Rule | None]
-
     def add(self, terminal: Terminal) -> int | None:
         """Adds a terminal to the grammar; returns its symbol, or ``EPSILON`` if it matches the empty text only."""
 
@@ -65,8 +63,14 @@ class Host(Protocol):
     def scalars(self, goal: Goal, shapes: Shapes) -> list[Terminal]:
         """Returns the terminals of the scalars of some shapes of a goal."""
 
-    def count_rule(self, edges: int) -> None:
-        """Counts a rule with so many edges. Raises LimitError."""
+    def reserve(self) -> int:
+        """Returns the number of a rule to be made."""
+
+    def set_rule(self, number: int, rule: Rule) -> None:
+        """Makes a reserved rule."""
+
+    def count(self, rules: int, edges: int, terminals: int, steps: int) -> None:
+        """Counts rules, edges, terminals and other steps. Raises LimitError."""
 
     def inner(self, goal: Goal, kind: str) -> int | None:
         """Returns the symbol that reads the objects or arrays (``kind``) of a goal; ``None`` if there are none."""
@@ -106,11 +110,6 @@ class ElementEmission:
     def begin_rule(self) -> None:
         """Begins an object or array with rules of values of its own: lexing is proved faster where none are shared."""
         self._values.clear()
-
-    def with_optional_breaks(self, edges: list[Edge]) -> tuple[Edge, ...]:
-        """Returns the edges of a rule, with a way around each line break."""
-        line_break = self.line_break()
-        return (*edges, *(edge._replace(symbol=EPSILON) for edge in edges if edge.symbol == line_break is not EPSILON))
 
     def line_break(self) -> int | None:
         """Returns the symbol of a line break; ``EPSILON`` if there are none."""
@@ -155,10 +154,9 @@ class ElementEmission:
     def _value(self, key: int | None, goal: Goal, opening: Pieces, closing: str) -> tuple[int, ...]:
         known = self._values.get((key, goal))
         if known is None:
-            known = self._values[key, goal] = (~len(self._host.rules),)
-            number = len(self._host.rules)
-            self._host.rules.append(None)
-            self._host.rules[number] = self._value_rule(goal, opening, closing)
+            number = self._host.reserve()
+            known = self._values[key, goal] = (~number,)
+            self._host.set_rule(number, self._value_rule(goal, opening, closing))
         return known
 
     def _value_rule(self, goal: Goal, opening: Pieces, closing: str) -> Rule:
@@ -177,8 +175,10 @@ class ElementEmission:
                 ways.add_values(state, values, self.form.pieces(closing), breaks_before=False)
         if strings is not None:
             ways.add_string(ways.opened(begun, self.form.types.get("string", "")), strings, rest)
-        edges = self.with_optional_breaks(ways.edges)
-        self._host.count_rule(len(edges))
+        line_break = self.line_break()
+        around = [edge._replace(symbol=EPSILON) for edge in ways.edges if edge.symbol == line_break is not EPSILON]
+        edges = (*ways.edges, *around)
+        self._host.count(1, len(edges), 0, 0)
         return Rule("argument", edges, (END,))
 
     def _others(self, goal: Goal) -> list[_Values]:
@@ -272,9 +272,10 @@ class ElementEmission:
     def _rule(self, name: str, pieces: Pieces) -> int:
         states = [START, *range(2, len(pieces) + 1), END]
         edges = [Edge(states[index], self._piece(piece), states[index + 1]) for index, piece in enumerate(pieces)]
-        self._host.count_rule(len(edges))
-        self._host.rules.append(Rule(name, tuple(edges), (END,)))
-        return ~(len(self._host.rules) - 1)
+        self._host.count(1, len(edges), 0, 0)
+        number = self._host.reserve()
+        self._host.set_rule(number, Rule(name, tuple(edges), (END,)))
+        return ~number
 
     def _piece(self, piece: bytes) -> int:
         if piece not in self._terminals:

@@ -29,15 +29,37 @@ class UndeclaredKey(NamedTuple):
     after: int | None
 
 
-class Emitting(Protocol):
-    """An ``Emitter``: gives terminals and goals their symbols.
+class Notation(Protocol):
+    """The notation of an object or array that is not JSON: the symbols that an ``Emitter`` takes in its rule."""
 
-    ``keys_apart``: keys and colons are separate lexemes in the rule that is being made.
-    """
+    def begin_rule(self) -> None:
+        """Begins the rule of an object or array."""
+
+    def line_break(self) -> int | None:
+        """Returns the symbol of a line break that may be left out; ``EPSILON`` if there are none."""
+
+    def key(self, name: str) -> int:
+        """Returns the symbol that reads a declared key and what stands around it."""
+
+    def undeclared_key(self, expression: Expression) -> UndeclaredKey:
+        """Returns the symbols that read an undeclared key of ``expression``, and what stands around it."""
+
+    def member(self, key: int, goal: Goal) -> tuple[int, ...]:
+        """Returns the symbols that read a member's value, of a goal with a value, behind the key that ``key`` reads."""
+
+    def item(self, goal: Goal) -> tuple[int, ...]:
+        """Returns the symbols that read an item of a goal, which must admit at least one value."""
+
+
+class Emitting(Protocol):
+    """An ``Emitter``: gives terminals and goals their symbols."""
 
     policies: Policies
     punctuation: Punctuation
-    keys_apart: bool
+
+    @property
+    def keys_apart(self) -> bool:
+        """Whether keys and colons are separate lexemes in the rule that is being made."""
 
     def add(self, terminal: Terminal) -> int | None:
         """Adds a terminal to the grammar; returns its symbol, or ``EPSILON`` if it matches the empty text only."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from constrain.json_schema.emission.unordered_objects import add_key, add_undeclared_key
 from constrain.language.grammar import EPSILON, TEXT_SET, Action, Condition, Edge
-from constrain.language.rule_automaton import END, START, RuleAutomaton
+from constrain.language.rule_automaton import END, START
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from constrain.json_schema.emission.emitting import Emitting
     from constrain.json_schema.formulas.independent_keys import Change, IndependentKeys
     from constrain.json_schema.shapes.data import Goal
+    from constrain.kernel import RuleAutomaton
 
 Guard = tuple[Condition, ...]
 Effects = tuple[tuple[Action, int], ...]

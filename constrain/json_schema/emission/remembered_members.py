@@ -17,12 +17,13 @@ from constrain.json_schema.emission.unordered_objects import add_key, add_undecl
 from constrain.json_schema.formulas.formulas import ALWAYS, NEVER
 from constrain.json_schema.formulas.remembered.questions import LEVEL, PRESENT, Key, UndeclaredKeys
 from constrain.language.grammar import EPSILON, TEXT_SET, Action, Condition, Edge
-from constrain.language.rule_automaton import END, START, RuleAutomaton
+from constrain.language.rule_automaton import END, START
 
 if TYPE_CHECKING:
     from constrain.json_schema.emission.emitting import Emitting
     from constrain.json_schema.formulas.remembered.members import RememberedMembers
     from constrain.json_schema.formulas.remembered.questions import ValueCell
+    from constrain.kernel import RuleAutomaton
 
 Effects = tuple[tuple[Action, int], ...]
 

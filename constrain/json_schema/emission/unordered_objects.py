@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from constrain.errors import LimitError
 from constrain.json_schema.emission.emitting import EDGE_STEPS
 from constrain.language.grammar import EPSILON, TEXT_SET, Action, Condition, Edge
-from constrain.language.rule_automaton import END, RuleAutomaton
+from constrain.language.rule_automaton import END
 from constrain.work import MAX_DISTINCT, spend
 
 if TYPE_CHECKING:
     from constrain.json_schema.emission.emitting import Emitting, UndeclaredKey
     from constrain.json_schema.shapes.data import Goal, ObjectShape
     from constrain.json_schema.shapes.keys import KeyClass
+    from constrain.kernel import RuleAutomaton
 
 
 class Member(NamedTuple):
@@ -30,9 +31,9 @@ class Member(NamedTuple):
     required: bool
 
 
-def check_new_keys(shape: ObjectShape, members: list[Member]) -> None:
+def check_new_keys(shape: ObjectShape, members: int) -> None:
     """Raises LimitError if an object must have too many undeclared keys."""
-    if shape.minimum - len(members) > MAX_DISTINCT:
+    if shape.minimum - members > MAX_DISTINCT:
         raise LimitError(
             f"an object must have more undeclared keys than MAX_DISTINCT = {MAX_DISTINCT}; lower minProperties"
         )

@@ -32,8 +32,9 @@ from constrain.json_schema.shapes.data import (
     Or,
 )
 from constrain.json_schema.shapes.keys import capacity
-from constrain.json_schema.shapes.objects import divide_keys, unproductive_member
+from constrain.json_schema.shapes.objects import divide_keys
 from constrain.json_schema.spelling.languages import has_text, is_surely_empty, matching
+from constrain.kernel import unproductive_member
 from constrain.work import MAX_CASES
 
 if TYPE_CHECKING:

@@ -28,23 +28,3 @@ def intersect_arrays(goals: Goals, a: ArrayShape, b: ArrayShape) -> ArrayShape |
 def item_goal(shape: ArrayShape, index: int) -> Goal:
     """Returns the goal of the item at ``index``."""
     return shape.prefix[index] if index < len(shape.prefix) else shape.rest
-
-
-def longest_length(shape: ArrayShape) -> int | None:
-    """Returns the greatest number of items whose goals admit a value, as far as known; ``None``: no bound."""
-    for index, goal in enumerate(shape.prefix):
-        if not goal.productive:
-            return index if shape.maximum is None else min(index, shape.maximum)
-    if not shape.rest.productive:
-        return len(shape.prefix) if shape.maximum is None else min(len(shape.prefix), shape.maximum)
-    return shape.maximum
-
-
-def unproductive_item(shape: ArrayShape) -> tuple[Goal, int] | None:
-    """Returns a required item not known to have a value, with its index; ``None`` if there is none."""
-    for index in range(min(shape.minimum, len(shape.prefix))):
-        if not shape.prefix[index].productive:
-            return shape.prefix[index], index
-    if shape.minimum > len(shape.prefix) and not shape.rest.productive:
-        return shape.rest, len(shape.prefix)
-    return None

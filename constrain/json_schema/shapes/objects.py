@@ -64,14 +64,6 @@ def key_goals(shape: ObjectShape, keys: Iterable[str]) -> dict[str, Goal]:
     return goals
 
 
-def unproductive_member(shape: ObjectShape) -> tuple[Goal, str] | None:
-    """Returns a required member not known to have a value, with its key; ``None`` if there is none."""
-    for key, goal in key_goals(shape, shape.required).items():
-        if not goal.productive:
-            return goal, key
-    return None
-
-
 def _intersect_patterns(goals: Goals, a: ObjectShape, b: ObjectShape) -> tuple[KeyPattern, ...]:
     if not b.patterns and b.additional is ANY:
         return a.patterns

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from constrain.errors import SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.json_schema.documents.dialects import escape
 from constrain.json_schema.documents.required_keys import misspelt_keys
-from constrain.json_schema.shapes.arrays import unproductive_item
 from constrain.json_schema.shapes.data import NOTHING, Goal
-from constrain.json_schema.shapes.objects import unproductive_member
 from constrain.json_schema.shapes.quotes import quotes_at
 from constrain.json_schema.shapes.strings import StringShape, matches_nothing, pattern_expression, with_lengths
 from constrain.json_schema.values.doubles import ONLY_DECIMALS
+from constrain.kernel import unproductive_item, unproductive_member
 from constrain.language.tree import Substring
 from constrain.quotes.keyword import QUOTE
 from constrain.quotes.texts import has_parts

@@ -14,12 +14,13 @@ from constrain.json_schema.formulas.independent_keys import IndependentKeys
 from constrain.json_schema.formulas.shape_automaton import OPENED, ShapeAutomaton
 from constrain.json_schema.numbers.cells import GREATEST_EXACT, doubles_between, nearest
 from constrain.json_schema.numbers.shape import NumberShape, list_numbers, step_of
-from constrain.json_schema.shapes.arrays import item_goal, longest_length, unproductive_item
+from constrain.json_schema.shapes.arrays import item_goal
 from constrain.json_schema.shapes.data import FALSE, NULL, TRUE, ArrayShape, ObjectShape
 from constrain.json_schema.shapes.keys import key_classes
 from constrain.json_schema.shapes.objects import key_goals
 from constrain.json_schema.shapes.strings import StringShape, content, list_strings
 from constrain.json_schema.spelling.languages import has_endless_texts
+from constrain.kernel import longest_length, unproductive_item
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sized

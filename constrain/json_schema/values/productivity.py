@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError, UnsupportedSchemaError
-from constrain.json_schema.shapes.arrays import unproductive_item
 from constrain.json_schema.shapes.combined import is_array
 from constrain.json_schema.shapes.data import Combination, Shapes
 from constrain.json_schema.shapes.goal import place
 from constrain.json_schema.shapes.keys import capacity
-from constrain.json_schema.shapes.objects import unproductive_member
+from constrain.kernel import unproductive_item, unproductive_member
 from constrain.work import spend
 
 if TYPE_CHECKING:

@@ -18,13 +18,13 @@ from constrain.errors import LimitError, UnsupportedSchemaError, describe_pointe
 from constrain.json_schema.formulas.arrays import array_automaton
 from constrain.json_schema.formulas.shape_automaton import OPENED, Read, ShapeAutomaton
 from constrain.json_schema.numbers.shape import NumberShape, admits_number, lcm, step_of, to_decimal
-from constrain.json_schema.shapes.arrays import longest_length, unproductive_item
 from constrain.json_schema.shapes.combined import is_array
 from constrain.json_schema.shapes.data import ANY, FALSE, NULL, TRUE, ArrayShape, Combination, Goal, Shapes
 from constrain.json_schema.shapes.strings import admitted
 from constrain.json_schema.spelling.languages import MANY
 from constrain.json_schema.values.counting import Supply, json_value
 from constrain.json_schema.values.productivity import children, expand_all, mark_productive
+from constrain.kernel import longest_length, unproductive_item
 from constrain.work import MAX_CASES, MAX_DISTINCT
 
 if TYPE_CHECKING:

@@ -19,6 +19,8 @@
 #include "base/archive.h"
 #include "base/errors.h"
 #include "binding/candidates.h"
+#include "binding/draft.h"
+#include "binding/emission.h"
 #include "binding/import.h"
 #include "binding/logits.h"
 #include "expressions/derivatives.h"
@@ -1096,6 +1098,8 @@ NB_MODULE(_kernel, m) {
         "Constraints of one seed share the context-independent tokens of a vocabulary. Raises ValueError for other lengths.");
   bind_vocabulary(m);
   bind_grammar(m);
+  bind_draft(m);
+  bind_emission(m);
   bind_matcher(m);
   bind_questions(m);
   bind_stop_time(m);

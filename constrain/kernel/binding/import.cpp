@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/errors.h"
+#include "binding/draft.h"
 #include "matching/conflict_examples.h"
 #include "vocabulary/vocabulary.h"
 
@@ -15,12 +16,11 @@ namespace constrain {
 
 namespace {
 
-constexpr unsigned max_recursed_depth = 50;  // levels read by recursive calls; deeper ones bottom up
-constexpr size_t objects_at_a_time = 5'000;  // Python objects read before other threads may take the GIL, about 1 ms
-constexpr size_t large_set = 2'000;          // texts whose sorting takes long
 constexpr uint32_t max_count = 0xFFFFFFFEu;  // of repetitions, window lengths and counters
 
-uint32_t count_of(nb::handle number) {  // greater numbers are cut: no text is that long
+}  // namespace
+
+uint32_t count_of(nb::handle number) {
   int overflow = 0;
   long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   if (value == -1 && PyErr_Occurred()) throw nb::python_error();
@@ -33,6 +33,12 @@ nb::tuple tuple_of(nb::handle object) {
   if (!PyTuple_Check(object.ptr())) throw GrammarError("expected a tuple, not " + nb::cast<std::string>(nb::repr(object.type())));
   return nb::borrow<nb::tuple>(object);
 }
+
+namespace {
+
+constexpr unsigned max_recursed_depth = 50;  // levels read by recursive calls; deeper ones bottom up
+constexpr size_t objects_at_a_time = 5'000;  // Python objects read before other threads may take the GIL, about 1 ms
+constexpr size_t large_set = 2'000;          // texts whose sorting takes long
 
 uint32_t maximum_of(nb::handle number) { return number.is_none() ? unbounded : count_of(number); }
 
@@ -56,6 +62,8 @@ class Importer {
     if (auto known = known_.find(object.ptr()); known != known_.end()) return known->second;
     return depth < max_recursed_depth ? import(object, depth) : import_from_below(object);
   }
+
+  bool is_literal(nb::handle object) const { return reinterpret_cast<const PyObject*>(Py_TYPE(object.ptr())) == types_[0]; }
 
  private:
   static constexpr int kinds = 12;
@@ -233,128 +241,120 @@ class RuleImporter {
  public:
   RuleImporter(Grammar& grammar, size_t rules) : grammar_(grammar), rule_count_(rules) {}
 
+  // Reads a `Rule` of Python.
   void add(nb::handle rule) {
     Rule made;
     made.name = text_of(rule.attr("name"));
-    auto index = static_cast<uint32_t>(grammar_.rules.size());
-    for (nb::handle slot : tuple_of(rule.attr("slots"))) {
-      long long cap = nb::cast<long long>(slot);
-      made.slots.push_back(static_cast<int32_t>(std::min<long long>(cap, 0x7FFFFFFF)));
-    }
-    auto base = static_cast<uint32_t>(grammar_.states.size());
-    made.start = StateId{base};
-    nb::tuple edges = tuple_of(rule.attr("edges"));
-    nb::tuple accepting = tuple_of(rule.attr("accepting"));
-    uint32_t states = 1;
-    std::vector<std::pair<uint32_t, Edge>> found;
-    found.reserve(edges.size());
+    for (nb::handle slot : tuple_of(rule.attr("slots"))) made.slots.push_back(kind_of(nb::cast<long long>(slot)));
+    DraftEdges list;
+    const nb::tuple edges = tuple_of(rule.attr("edges"));
+    list.edges.reserve(edges.size());
     for (nb::handle each : edges) {
-      nb::tuple edge = tuple_of(each);
-      if (edge.size() != 7) throw GrammarError("rule " + made.name + ": an edge is not (source, symbol, target, conditions, actions, excluding, distinct)");
-      uint32_t source = count_of(edge[0]), target = count_of(edge[2]);
-      if (std::max(source, target) >= MAX_RULE_STATES.value) throw_too_many_states(made);
-      states = std::max({states, source + 1, target + 1});
-      found.emplace_back(source, read_edge(edge, base + target, made));
-      if (++read_ % objects_at_a_time == 0) offer_gil();
+      list.read(each, "rule " + made.name + ": ");
+      has_read();
     }
-    std::vector<uint32_t> ends;
-    for (nb::handle state : accepting) {
-      ends.push_back(count_of(state));
-      if (ends.back() >= MAX_RULE_STATES.value) throw_too_many_states(made);
-      states = std::max(states, ends.back() + 1);
+    std::vector<uint32_t> accepting;
+    for (nb::handle state : tuple_of(rule.attr("accepting"))) accepting.push_back(count_of(state));
+    add(std::move(made), list.edges, list, accepting);
+  }
+
+  void add(const DraftRule& rule, const Draft& draft) {
+    Rule made;
+    made.name = text_of(rule.name);
+    for (int64_t slot : rule.slots) made.slots.push_back(kind_of(slot));
+    add(std::move(made), draft.edges_of(rule), draft.list, rule.accepting);
+  }
+
+ private:
+  void add(Rule made, std::span<const DraftEdge> edges, const DraftEdges& list, const std::vector<uint32_t>& accepting) {
+    const auto base = static_cast<uint32_t>(grammar_.states.size());
+    made.start = StateId{base};
+    uint32_t last = 0;
+    for (const DraftEdge& edge : edges) last = std::max({last, edge.source, edge.target});
+    for (uint32_t state : accepting) last = std::max(last, state);
+    if (last >= MAX_RULE_STATES.value) {
+      throw LimitError("rule " + made.name + " has too many states (" + std::string(MAX_RULE_STATES.name) + ")");
     }
-    grammar_.states.resize(base + states, State{.rule = index});
-    for (uint32_t state : ends) grammar_.states[base + state].accepting = true;
-    for (const auto& [source, edge] : found) ++grammar_.states[base + source].edges_count;
+    grammar_.states.resize(base + last + 1, State{.rule = static_cast<uint32_t>(grammar_.rules.size())});
+    for (uint32_t state : accepting) grammar_.states[base + state].accepting = true;
+    for (const DraftEdge& edge : edges) ++grammar_.states[base + edge.source].edges_count;
     auto next = static_cast<uint32_t>(grammar_.edges.size());
-    for (uint32_t q = base; q < base + states; ++q) {
+    for (uint32_t q = base; q < grammar_.states.size(); ++q) {
       grammar_.states[q].edges_begin = next;
       next += grammar_.states[q].edges_count;
       grammar_.states[q].edges_count = 0;
     }
     grammar_.edges.resize(next);
-    for (const auto& [source, edge] : found) {
-      State& state = grammar_.states[base + source];
-      grammar_.edges[state.edges_begin + state.edges_count++] = edge;
+    for (const DraftEdge& edge : edges) {
+      State& state = grammar_.states[base + edge.source];
+      grammar_.edges[state.edges_begin + state.edges_count++] = imported(edge, list, base, made);
     }
     grammar_.rules.push_back(std::move(made));
   }
 
- private:
-  [[noreturn]] static void throw_too_many_states(const Rule& rule) {
-    throw LimitError("rule " + rule.name + " has too many states (" + std::string(MAX_RULE_STATES.name) + ")");
-  }
-
-  Edge read_edge(const nb::tuple& tuple, uint32_t target, const Rule& rule) {
+  Edge imported(const DraftEdge& draft, const DraftEdges& list, uint32_t base, const Rule& rule) {
     Edge edge;
-    edge.target = StateId{target};
-    nb::handle symbol = tuple[1];
-    if (!symbol.is_none()) {
-      long long value = nb::cast<long long>(symbol);
-      edge.kind = value < 0 ? EdgeKind::rule : EdgeKind::terminal;
-      long long number = value < 0 ? ~value : value;
-      long long known = static_cast<long long>(value < 0 ? rule_count_ : grammar_.terminals.size());
-      if (number >= known) throw GrammarError("rule " + rule.name + ": an edge names a symbol that does not exist");
+    edge.target = StateId{base + draft.target};
+    if (draft.symbol != reads_nothing) {
+      edge.kind = draft.symbol < 0 ? EdgeKind::rule : EdgeKind::terminal;
+      const auto number = static_cast<uint64_t>(draft.symbol < 0 ? ~draft.symbol : draft.symbol);
+      if (number >= (draft.symbol < 0 ? rule_count_ : grammar_.terminals.size())) {
+        throw GrammarError("rule " + rule.name + ": an edge names a symbol that does not exist");
+      }
       edge.symbol = static_cast<uint32_t>(number);
     }
     edge.conditions_begin = static_cast<uint32_t>(grammar_.conditions.size());
-    nb::tuple conditions = tuple_of(tuple[3]);
-    for (nb::handle each : conditions) {
-      nb::tuple c = tuple_of(each);
-      if (c.size() != 3) throw GrammarError("rule " + rule.name + ": a condition is not (slot, minimum, maximum)");
-      grammar_.conditions.push_back({slot(c[0], rule, false), count_of(c[1]), maximum_of(c[2])});
+    for (const Condition& each : list.conditions_of(draft)) {
+      check_slot(each.slot, rule, 0);
+      grammar_.conditions.push_back(each);
     }
-    edge.conditions_count = static_cast<uint32_t>(conditions.size());
+    edge.conditions_count = draft.conditions_count;
     edge.actions_begin = static_cast<uint32_t>(grammar_.actions.size());
-    nb::tuple actions = tuple_of(tuple[4]);
-    for (nb::handle each : actions) {
-      nb::tuple a = tuple_of(each);
-      if (a.size() != 2) throw GrammarError("rule " + rule.name + ": an action is not (action, slot)");
-      bool remember = nb::cast<int>(a[0]) != 0;
+    bool remembers = false;
+    for (const Action& each : list.actions_of(draft)) {
+      const bool remember = each.kind == ActionKind::remember;
       if (remember && edge.kind != EdgeKind::terminal) {
         throw GrammarError("rule " + rule.name + ": only an edge that reads a terminal can remember a text");
       }
-      if (remember) {
-        grammar_.actions.push_back({ActionKind::remember, slot(a[1], rule, text_set)});
-      } else {
-        grammar_.actions.push_back({ActionKind::increment, slot(a[1], rule, 0)});
-      }
+      check_slot(each.slot, rule, remember ? text_set : 0);
+      grammar_.actions.push_back(each);
+      remembers |= remember;
     }
-    long long excluding = nb::cast<long long>(tuple[5]);
-    if (excluding >= 0) {
+    if (draft.excluding >= 0) {
       if (edge.kind != EdgeKind::terminal) throw GrammarError("rule " + rule.name + ": only a terminal can exclude texts");
-      edge.excluding = static_cast<int32_t>(slot(tuple[5], rule, text_set));
+      edge.excluding = check_slot(draft.excluding, rule, text_set);
       grammar_.may_need_fresh = true;
     }
-    if (nb::cast<long long>(tuple[6]) >= 0) {
-      const uint32_t values = slot(tuple[6], rule, value_set);
+    if (draft.distinct >= 0) {
+      const int32_t values = check_slot(draft.distinct, rule, value_set);
       grammar_.has_values = grammar_.may_need_fresh = true;
       if (edge.kind == EdgeKind::rule) {
-        edge.distinct = static_cast<int32_t>(values);
+        edge.distinct = values;
         grammar_.reads_groups = true;
-      } else if (edge.kind == EdgeKind::terminal && excluding < 0 && !remembers(edge)) {
-        edge.excluding = static_cast<int32_t>(values);
-        grammar_.actions.push_back({ActionKind::remember, values});
+      } else if (edge.kind == EdgeKind::terminal && draft.excluding < 0 && !remembers) {
+        edge.excluding = values;
+        grammar_.actions.push_back({ActionKind::remember, static_cast<uint32_t>(values)});
       } else {
         throw GrammarError("rule " + rule.name + ": an edge that is distinct reads a terminal or a rule, and remembers nothing else");
       }
     }
     edge.actions_count = static_cast<uint32_t>(grammar_.actions.size()) - edge.actions_begin;
+    has_read();
     return edge;
   }
 
-  bool remembers(const Edge& edge) const {
-    return std::any_of(grammar_.actions.begin() + edge.actions_begin, grammar_.actions.end(),
-                       [](const Action& action) { return action.kind == ActionKind::remember; });
+  void has_read() {
+    if (++read_ % objects_at_a_time == 0) offer_gil();
   }
 
-  static uint32_t slot(nb::handle number, const Rule& rule, int32_t kind) {  // kind 0: a counter
-    uint32_t slot = count_of(number);
-    if (slot >= rule.slots.size() || std::min(rule.slots[slot], 0) != kind) {
+  static int32_t kind_of(int64_t cap) { return static_cast<int32_t>(std::min<int64_t>(cap, 0x7FFFFFFF)); }
+
+  static int32_t check_slot(int64_t slot, const Rule& rule, int32_t kind) {  // kind 0: a counter
+    if (static_cast<uint64_t>(slot) >= rule.slots.size() || std::min(rule.slots[static_cast<size_t>(slot)], 0) != kind) {
       const char* name = kind == text_set ? "text set" : kind == value_set ? "value set" : "counter";
       throw GrammarError("rule " + rule.name + ": slot " + std::to_string(slot) + " is not a " + name + " of its memory");
     }
-    return slot;
+    return static_cast<int32_t>(slot);
   }
 
   Grammar& grammar_;
@@ -372,43 +372,111 @@ ExprId import_expression(ExpressionStore& store, nb::handle expression, size_t a
 
 namespace {
 
-bool is_special(nb::handle expression) {
-  if (nb::cast<std::string>(expression.type().attr("__name__")) != "Literal") return false;
-  const std::string text = bytes_of(expression.attr("text"));
-  return text.size() > 2 && text.front() == mark_begin && text.back() == mark_end && std::none_of(text.begin() + 1, text.end() - 1, is_mark);
-}
+class TerminalImporter {
+ public:
+  explicit TerminalImporter(Grammar& grammar) : grammar_(grammar), importer_(grammar.expressions) {}
 
-// Text contains no marks.
-ExprId without_marks(ExpressionStore& store, ExprId terminal) {
-  const ByteSet text = ByteSet::range(0, 0xFD);
-  if ((store.alphabet(terminal) & text) == store.alphabet(terminal)) return terminal;
-  LongWork work(store.work());
-  return store.intersection({terminal, store.repetition(store.bytes(text), 0, unbounded)});
-}
-
-}  // namespace
-
-namespace {
-
-void read_token_options(Grammar& grammar, nb::handle terminal) {
-  const nb::object limit = terminal.attr("max_tokens"), temperature = terminal.attr("temperature");
-  grammar.token_limits.push_back(unbounded);
-  if (!limit.is_none()) {
-    const long long most = nb::cast<long long>(limit);
-    if (most < 1) throw GrammarError("terminal " + grammar.terminal_names.back() + ": max_tokens is " + std::to_string(most) + "; it must be 1 or more");
-    grammar.token_limits.back() = static_cast<uint32_t>(std::min<long long>(most, unbounded - 1));
-    grammar.limits_tokens = true;
+  // Reads a `Terminal` of Python.
+  void add(nb::handle terminal) {
+    const nb::object expression = terminal.attr("expression");
+    add(text_of(terminal.attr("name")), nb::cast<uint8_t>(terminal.attr("kind")), nb::cast<bool>(terminal.attr("lazy")), [&] {
+      const ExprId result = importer_.expression(expression);
+      return is_special(expression) ? result : without_marks(grammar_.expressions, result);
+    });
+    read_token_options(terminal);
   }
-  grammar.temperatures.push_back(-1);
-  if (!temperature.is_none()) {
-    const double wanted = nb::cast<double>(temperature);
-    if (!(wanted >= 0 && wanted < std::numeric_limits<double>::infinity())) {
-      throw GrammarError("terminal " + grammar.terminal_names.back() + ": the temperature must be a finite number, 0 or more");
+
+  void add(const DraftTerminal& terminal, const Draft& draft) {
+    if (terminal.given.is_valid()) return add(terminal.given);
+    const bool declared = terminal.name.is_valid();
+    add(declared ? "key " + text_of(terminal.name) : "key", declared ? other_kind : string_kind, false, [&] {
+      return declared ? declared_key(terminal, draft) : without_marks(grammar_.expressions, undeclared_key(terminal, draft));
+    });
+    grammar_.token_limits.push_back(unbounded);
+    grammar_.temperatures.push_back(-1);
+  }
+
+  void add_role(nb::handle terminal) {
+    const int role = nb::cast<int>(terminal.attr("role"));
+    if (role < 0 || role > static_cast<int>(Role::close)) throw GrammarError("a terminal has a role that does not exist");
+    grammar_.roles.push_back(static_cast<Role>(role));
+    grammar_.labels.push_back(bytes_of(terminal.attr("label")));
+  }
+
+  void add_role(const DraftTerminal& terminal) {
+    if (terminal.given.is_valid()) return add_role(terminal.given);
+    grammar_.roles.push_back(Role::label);
+    grammar_.labels.push_back(terminal.name.is_valid() ? terminal.texts[0] : "");
+  }
+
+ private:
+  static constexpr uint8_t other_kind = 0, string_kind = 1;  // of constrain/language/grammar.py
+
+  template <typename F>
+  void add(std::string name, uint8_t kind, bool lazy, F&& expression) {
+    grammar_.terminal_names.push_back(std::move(name));
+    of_terminal(static_cast<uint32_t>(grammar_.terminals.size()), [&] { grammar_.terminals.push_back(expression()); });
+    grammar_.kinds.push_back(kind);
+    grammar_.lazy.push_back(lazy);
+  }
+
+  ExprId declared_key(const DraftTerminal& terminal, const Draft& draft) {
+    ExpressionStore& store = grammar_.expressions;
+    if (terminal.expression.is_valid()) {
+      const ExprId key = importer_.expression(terminal.expression);
+      return without_marks(store, terminal.apart ? key : store.concatenation(key, importer_.expression(draft.colon_tail)));
     }
-    grammar.temperatures.back() = wanted;
-    grammar.has_temperatures = true;
+    if (terminal.apart) return store.literal(terminal.texts[0]);
+    if (importer_.is_literal(draft.colon_tail)) return store.literal(terminal.texts[0] + bytes_of(draft.colon_tail.attr("text")));
+    const ExprId key = store.literal(terminal.texts[0]);
+    return store.concatenation(key, importer_.expression(draft.colon_tail));
   }
-}
+
+  ExprId undeclared_key(const DraftTerminal& terminal, const Draft& draft) {
+    ExpressionStore& store = grammar_.expressions;
+    if (terminal.expression.is_valid()) return importer_.expression(terminal.expression);
+    const ExprId any = importer_.expression(draft.any_key);
+    LongWork work(store.work(), terminal.texts.size() > large_set);
+    return store.intersection({any, store.complement(store.literal_set(terminal.texts))});
+  }
+
+  bool is_special(nb::handle expression) const {
+    if (!importer_.is_literal(expression)) return false;
+    const std::string text = bytes_of(expression.attr("text"));
+    return text.size() > 2 && text.front() == mark_begin && text.back() == mark_end && std::none_of(text.begin() + 1, text.end() - 1, is_mark);
+  }
+
+  // Text contains no marks.
+  static ExprId without_marks(ExpressionStore& store, ExprId terminal) {
+    const ByteSet text = ByteSet::range(0, 0xFD);
+    if ((store.alphabet(terminal) & text) == store.alphabet(terminal)) return terminal;
+    LongWork work(store.work());
+    return store.intersection({terminal, store.repetition(store.bytes(text), 0, unbounded)});
+  }
+
+  void read_token_options(nb::handle terminal) {
+    const nb::object limit = terminal.attr("max_tokens"), temperature = terminal.attr("temperature");
+    grammar_.token_limits.push_back(unbounded);
+    if (!limit.is_none()) {
+      const long long most = nb::cast<long long>(limit);
+      if (most < 1) throw GrammarError("terminal " + grammar_.terminal_names.back() + ": max_tokens is " + std::to_string(most) + "; it must be 1 or more");
+      grammar_.token_limits.back() = static_cast<uint32_t>(std::min<long long>(most, unbounded - 1));
+      grammar_.limits_tokens = true;
+    }
+    grammar_.temperatures.push_back(-1);
+    if (!temperature.is_none()) {
+      const double wanted = nb::cast<double>(temperature);
+      if (!(wanted >= 0 && wanted < std::numeric_limits<double>::infinity())) {
+        throw GrammarError("terminal " + grammar_.terminal_names.back() + ": the temperature must be a finite number, 0 or more");
+      }
+      grammar_.temperatures.back() = wanted;
+      grammar_.has_temperatures = true;
+    }
+  }
+
+  Grammar& grammar_;
+  Importer importer_;
+};
 
 // Texts that are compared with others, and ignored ones, have no token limit: both are read without regard to it.
 void check_token_limits(const Grammar& grammar) {
@@ -435,31 +503,30 @@ std::string text_of(nb::handle text) {
   return bytes_of(encoded);
 }
 
-Grammar import_grammar(nb::handle object, bool prove) {
-  Grammar grammar;
-  grammar.expressions.work().allow({MAX_COMPILE_WORK.value, &MAX_COMPILE_WORK});
-  Importer importer(grammar.expressions);
-  for (nb::handle each : tuple_of(object.attr("terminals"))) {
-    grammar.terminal_names.push_back(text_of(each.attr("name")));
-    of_terminal(static_cast<uint32_t>(grammar.terminals.size()), [&] {
-      const ExprId expression = importer.expression(each.attr("expression"));
-      grammar.terminals.push_back(is_special(each.attr("expression")) ? expression : without_marks(grammar.expressions, expression));
-    });
-    grammar.kinds.push_back(nb::cast<uint8_t>(each.attr("kind")));
-    grammar.lazy.push_back(nb::cast<bool>(each.attr("lazy")));
-    read_token_options(grammar, each);
+namespace {
+
+void import(Grammar& grammar, const Draft& draft) {
+  TerminalImporter terminals(grammar);
+  for (const DraftTerminal& each : draft.terminals) terminals.add(each, draft);
+  RuleImporter rules(grammar, draft.rules.size());
+  for (const DraftRule& each : draft.rules) rules.add(each, draft);
+  if (grammar.reads_groups) {
+    for (const DraftTerminal& each : draft.terminals) terminals.add_role(each);
   }
+  grammar.self_delimiting = true;
+  grammar.numbers_by_double = draft.numbers_by_double;
+  grammar.strings_by_value = draft.strings_by_value;
+}
+
+void import(Grammar& grammar, nb::handle object) {
+  TerminalImporter terminals(grammar);
+  for (nb::handle each : tuple_of(object.attr("terminals"))) terminals.add(each);
   nb::tuple rules = tuple_of(object.attr("rules"));
   if (rules.size() == 0) throw GrammarError("a grammar needs at least one rule");
   RuleImporter rule_importer(grammar, rules.size());
   for (nb::handle each : rules) rule_importer.add(each);
   if (grammar.reads_groups) {
-    for (nb::handle each : tuple_of(object.attr("terminals"))) {
-      const int role = nb::cast<int>(each.attr("role"));
-      if (role < 0 || role > static_cast<int>(Role::close)) throw GrammarError("a terminal has a role that does not exist");
-      grammar.roles.push_back(static_cast<Role>(role));
-      grammar.labels.push_back(bytes_of(each.attr("label")));
-    }
+    for (nb::handle each : tuple_of(object.attr("terminals"))) terminals.add_role(each);
   }
   for (nb::handle each : tuple_of(object.attr("ignored"))) {
     grammar.ignored.push_back(count_of(each));
@@ -470,6 +537,18 @@ Grammar import_grammar(nb::handle object, bool prove) {
   grammar.numbers_by_double = nb::cast<bool>(object.attr("numbers_by_double"));
   grammar.strings_by_value = nb::cast<bool>(object.attr("strings_by_value"));
   check_token_limits(grammar);
+}
+
+}  // namespace
+
+Grammar import_grammar(nb::handle object, bool prove) {
+  Grammar grammar;
+  grammar.expressions.work().allow({MAX_COMPILE_WORK.value, &MAX_COMPILE_WORK});
+  if (nb::isinstance<Draft>(object)) {
+    import(grammar, *nb::cast<const Draft*>(object));
+  } else {
+    import(grammar, object);
+  }
   nb::gil_scoped_release release;
   analyse(grammar);
   if (prove && !grammar.self_delimiting) prove_lexing(grammar);

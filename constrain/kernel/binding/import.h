@@ -35,11 +35,16 @@ class LongWork {
   std::optional<nanobind::gil_scoped_release> release_;
 };
 
+// Numbers of repetitions, states, slots and so on; greater ones are cut: no text is that long.
+uint32_t count_of(nanobind::handle number);
+
+nanobind::tuple tuple_of(nanobind::handle object);
+
 // A Python string as UTF-8. Lone surrogates, which schemas may have in the names of their parts, become escapes.
 std::string text_of(nanobind::handle text);
 
 // Throws GrammarError or LimitError; checks what the Python types do not. Releases the GIL during long computations.
-// `prove`: whether the longest match has to be proved to lead to no dead end.
+// `grammar`: a `Grammar` or a `Draft`. `prove`: whether the longest match has to be proved to lead to no dead end.
 Grammar import_grammar(nanobind::handle grammar, bool prove = true);
 
 // Work on the store is limited to MAX_COMPILE_WORK, and to `allowance` steps.

@@ -174,6 +174,15 @@ std::string canonical_string(std::string_view text) {
   return result;
 }
 
+std::string spelled_string(std::string_view text) {
+  std::string result{'"'};
+  for (char c : text) {
+    const auto byte = static_cast<uint8_t>(c);
+    append_canonical(result, byte < 0x80 ? byte : no_code_point + byte);
+  }
+  return result += '"';
+}
+
 ExprId string_spellings(ExpressionStore& store, const std::vector<std::string>& texts) {
   std::vector<CodeUnits> all;
   for (const std::string& text : texts) all.push_back(units_of(text));

@@ -18,6 +18,9 @@ inline bool is_string(std::string_view text) { return !text.empty() && text[0] =
 // Replaces the JSON string at the beginning of `text` by its canonical spelling.
 std::string canonical_string(std::string_view text);
 
+// The canonical spelling of a string, with its quotes; `text` is UTF-8.
+std::string spelled_string(std::string_view text);
+
 // All spellings of texts that each begin with a JSON string; the bytes after the string stay as they are.
 ExprId string_spellings(ExpressionStore& store, const std::vector<std::string>& texts);
 
