@@ -174,11 +174,15 @@ def test_tokens_of_an_earlier_answer_are_evaluated_again_where_their_logits_are_
 @for_each("n_batch", [16, 128])
 @for_each("one_state", [False, True])
 @for_each("forced", ["HELLO", "HELLO" * 9, "HELLO" * 15])
-def test_the_same_tokens_are_evaluated_together_where_nobody_asks(forced: str, one_state: bool, n_batch: int) -> None:
+def test_the_same_tokens_are_evaluated_together_where_nobody_asks(
+    forced: str, one_state: bool, n_batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A choice that outlasts a step of the scheduler has its forced tokens divided otherwise, in a step of their own.
+    monkeypatch.setattr("constrain.llama.scheduling.scheduler._PATIENCE", 60)
     pattern, evaluated = f"{forced}([A-C]{forced}[D-F]){{2}}{forced}[A-C]{{2}}", []
     for is_asked in (True, False):
         model = Scripted(count=1, n_batch=n_batch, one_state=one_state)
-        scheduler = Scheduler(model)
+        scheduler = Scheduler(model, clock=lambda: 0.0)
         watched: dict[str, Any] = {} if is_asked else {"observers": ()}
         asked = _Asked(pattern, prompt=PROMPT * 8, max_tokens=380, **watched)
         request = Request(asked.answer)
