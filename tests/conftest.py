@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -75,6 +76,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items.sort(key=lambda item: -slow[item.path])
 
 
+def pytest_collection_finish() -> None:
+    """Leaves what all modules hold out of every later garbage collection."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    """Has the interpreter end as without ``freeze``, which has it report the files that libraries leave open."""
+    gc.unfreeze()
+
+
 def is_slow(item: pytest.Item, only: tuple[str, ...] = (), but: tuple[str, ...] = ()) -> bool:
     found = f"-{item.callspec.id}-"  # type: ignore[attr-defined]
     named = any(f"-{name}-" in found for name in only or but)
@@ -87,6 +99,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("serial") and "PYTEST_XDIST_WORKER" in os.environ:
         pytest.skip("needs the machine for itself; pytest -m serial")
 
+
+gc.disable()  # while modules are imported, little is garbage; collections would take half of the time
 
 os.environ["CONSTRAIN_CACHE"] = ""  # nobody's own cache is read or written to
 

@@ -22,6 +22,8 @@ from constrain.llama.model import default_model_path
 from tests.support import each_row
 from tests.support.judging import require_valid
 
+pytestmark = pytest.mark.slow
+
 NAME = "constrain/smollm2"
 SCHEMA = llm.schema_dsl("name, age int")
 CLOSED = {**SCHEMA, "additionalProperties": False}
@@ -55,7 +57,6 @@ def test_every_model_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert not any(default_model_path().stem in name for name in found)
 
 
-@pytest.mark.slow
 def test_a_schema_is_enforced(model: llm.Model) -> None:
     response = model.prompt("Ada is 36.", schema=SCHEMA, max_tokens=60)
     require_valid(CLOSED, response.text())
@@ -65,7 +66,6 @@ def test_a_schema_is_enforced(model: llm.Model) -> None:
     assert response.response_json == {"finish_reason": "stop"}
 
 
-@pytest.mark.slow
 def test_a_stream_has_the_same_text(model: llm.Model) -> None:
     texts = [model.prompt("Ada is 36.", schema=SCHEMA, max_tokens=60, stream=stream) for stream in (True, False)]
     pieces = list(texts[0])
@@ -73,7 +73,6 @@ def test_a_stream_has_the_same_text(model: llm.Model) -> None:
     assert "".join(pieces) == texts[1].text()
 
 
-@pytest.mark.slow
 def test_an_answer_matches_a_pattern_or_a_grammar(model: llm.Model) -> None:
     assert model.prompt("Is the sky blue?", regex="(yes|no)").text() in ("yes", "no")
     assert model.prompt("Count.", lark='start: "1" "2" "3"').text() == "123"
@@ -87,7 +86,6 @@ def test_an_answer_matches_a_pattern_or_a_grammar(model: llm.Model) -> None:
     ({"lark": "start: b"}, constrain.GrammarError, "b"),
     ({"schema": {"type": "object", "$ref": "#/x"}}, constrain.SchemaError, "x"),
 )
-@pytest.mark.slow
 def test_a_refusal_comes_before_any_text(
     model: llm.Model, arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
@@ -96,7 +94,6 @@ def test_a_refusal_comes_before_any_text(
         next(iter(response))
 
 
-@pytest.mark.slow
 def test_tools_are_called_and_their_results_read(model: llm.Model) -> None:
     chain = model.conversation(tools=[add]).chain("Add 2 and 3 with the tool.", options={"max_tokens": 60, "seed": 3})
     assert chain.text()
@@ -109,7 +106,6 @@ def test_tools_are_called_and_their_results_read(model: llm.Model) -> None:
     assert result.output == str(call.arguments["a"] + call.arguments["b"])
 
 
-@pytest.mark.slow
 def test_a_conversation_has_the_messages_so_far(model: llm.Model) -> None:
     talk = model.conversation()
     first = talk.prompt("My name is Ada.", system="Be brief.", regex="Hello[.]")
@@ -157,7 +153,6 @@ def test_results_follow_their_message_and_have_no_text() -> None:
         plugin._messages([Message("tool", [TextPart("lost?"), ToolResultPart("add", "3", "1")])])
 
 
-@pytest.mark.slow
 def test_the_plugin_loads_little() -> None:
     code = "import sys, constrain.integrations.llm; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
@@ -174,7 +169,6 @@ def test_attachments_are_refused(part: Any) -> None:
         plugin._messages([Message("user", [part])])
 
 
-@pytest.mark.slow
 def test_asynchronous_code(model: llm.Model) -> None:
     async def ask() -> tuple[str, int]:
         response = registered()[NAME][1].prompt("Ada is 36.", schema=SCHEMA, max_tokens=60)
@@ -191,7 +185,6 @@ def run(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 
-@pytest.mark.slow
 def test_the_program_finds_the_plugin(tmp_path: Path) -> None:
     assert [one.value for one in entry_points(group="llm", name="constrain")] == ["constrain.integrations.llm"]
     done = run("-m", NAME, "--schema", "name, age int", "Ada is 36", "-o", "max_tokens", "60", home=tmp_path)

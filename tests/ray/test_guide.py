@@ -15,6 +15,8 @@ from tests.support.pages import blocks
 
 pytest.importorskip("ray")
 
+pytestmark = pytest.mark.slow
+
 
 def run(page: str, folder: Path) -> list[str]:
     """The lines that the only program of a page prints."""
@@ -57,7 +59,6 @@ def answer(frame: pd.DataFrame) -> pd.DataFrame:
     return found
 
 
-@pytest.mark.slow
 def test_partitions_are_answered_as_one_table() -> None:
     people = dd.from_pandas(PEOPLE, npartitions=2)
     added: pa.Schema = answer_schema(SCHEMA, max_tokens=60)

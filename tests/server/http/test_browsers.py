@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from functools import cache
 from typing import Any
 
 import httpx
@@ -11,12 +12,13 @@ import pytest
 from constrain.server.http.cors import origin_of
 from constrain.server.http.hosts import Hosts, host_of, hosts_for
 from tests.support import each_row, for_each
-from tests.support.server.asking import CHAT, JSON, SECONDS, ask, error_of, serving
-from tests.support.server.asking import idle as application
+from tests.support.server.asking import CHAT, JSON, SECONDS, ask, error_of, idle, serving
 
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
 ORIGIN = "https://my.example"
+
+application = cache(idle)
 
 
 def named(host: str | None, **settings: Any) -> httpx.Response:

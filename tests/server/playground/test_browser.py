@@ -34,8 +34,8 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 CHROMIUM = next((found for name in NAMES if (found := shutil.which(name)) is not None), None)
 
 pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (apt-get install chromium)"),
     pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (apt-get install chromium)"),
 ]
 
 MILLISECONDS = 60_000
