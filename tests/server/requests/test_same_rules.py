@@ -1,4 +1,7 @@
-"""Both endpoints keep the same rules: each case is asked of chat completions and of responses, each in its spelling."""
+"""Both endpoints keep the same rules: each case is asked of chat completions and of responses, each in its spelling.
+
+The table ``refused`` of ``tests/data/recorded`` has the fields that both refuse.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,12 @@ from constrain.server.requests.limits import MAX_FIELD_NESTING, SCHEMA_NESTING
 from constrain.server.responses.request import read_request
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, error_of
-from tests.support.server.tables import table
 
 pytestmark = pytest.mark.slow
 
 CHAT = "/v1/chat/completions"
 RESPONSES = "/v1/responses"
 ENDPOINTS = (CHAT, RESPONSES)
-
-TABLE = table("same_rules")
 
 SPELLINGS = {"max_tokens": {CHAT: "max_completion_tokens", RESPONSES: "max_output_tokens"}}
 """Fields that the endpoints call otherwise."""
@@ -77,7 +77,6 @@ DEEP_CHOICE = {"type": "function", "name": "f", "more": nested(300)}
 
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     # the fields; the param of chat completions, and that of responses
-    **{case["name"]: (json.loads(case["fields"]), case["chat"], case["responses"]) for case in TABLE["refused"]},
     "too many stops": ({"stop": ["a"] * 65}, "stop", "stop"),
     "a deep schema": (
         {"format": {"type": "json_schema", "name": "x", "schema": DEEP}},
@@ -116,16 +115,6 @@ def test_what_one_refuses_the_other_refuses_in_its_spelling(application: Applica
         assert error["param"] == param
         codes.add(error["code"])
     assert len(codes) == 1
-
-
-@pytest.mark.parametrize("case", TABLE["spelt"])
-def test_a_field_of_the_other_endpoint_is_refused_with_the_one_to_use(
-    application: Application, case: dict[str, str]
-) -> None:
-    fields = {**body(case["endpoint"], {}), **json.loads(case["fields"])}
-    error = error_of(ask(application, "POST", case["endpoint"], json=fields))
-    assert (error["param"], error["code"]) == (case["name"], "unsupported_parameter")
-    assert case["says"] in error["message"]
 
 
 @pytest.mark.parametrize(
