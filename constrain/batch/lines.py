@@ -208,9 +208,8 @@ def read_fields(
     known = known_id(found)
     if unknown := found.keys() - FIELDS:
         raise LineError(unknown_names("fields", unknown, FIELDS), id=known)
-    if ("prompt" in found) == ("messages" in found):
-        raise LineError("give either prompt or messages, and not both", id=known)
     try:
+        refuse_together(line=True, prompt="prompt" in found, messages="messages" in found)
         prompt, asked = _read_prompt(found), _Line.read(found)
         fields, voting = _options(asked, found), _voters(asked, voters)
         used = _read_schema(found["schema"]) if "schema" in found else schema

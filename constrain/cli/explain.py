@@ -74,8 +74,7 @@ def explain(
 
 
 def _read(text: str | None, file: Path | None) -> bytes:
-    if (text is None) == (file is None):
-        raise typer.BadParameter("give the text to explain either as an argument or with --file")
+    flags.refuse_together(**{"explain": True, "TEXT": text is not None, "--file": file is not None})
     if file is not None:
         return file.read_bytes()
     assert text is not None

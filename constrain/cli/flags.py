@@ -26,9 +26,8 @@ _NO_LIMIT = 2**31 - 1
 
 def refuse_together(**given: object) -> None:
     """Raises ``BadParameter`` for the first rule of the command line that options break: see ``broken_rules``."""
-    for rule, other in broken_rules(**given):
-        if rule.flag:
-            raise typer.BadParameter(rule.flag.format(other=other), param_hint=rule.hint)
+    for rule, message in broken_rules("flag", given):
+        raise typer.BadParameter(message, param_hint=rule.hint)
 
 
 def one_of(choices: tuple[str, ...]) -> Callable[[str | None], str | None]:

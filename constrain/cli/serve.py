@@ -84,8 +84,7 @@ def serve(
     A request's schema, grammar and tools are enforced exactly, or the request is refused.
     """
     model = machine.model
-    if file is not None and model is not None:
-        raise typer.BadParameter(f"the model is {file} already; leave one of them out", param_hint="--model")
+    flags.refuse_together(**{"--model": model, "MODEL": file})
     require_server()
     from constrain.server.http.listening import listen
 

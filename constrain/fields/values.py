@@ -36,9 +36,8 @@ def _unpickle(message: str, param: str, code: str) -> FieldError:
 
 def refuse_together(**given: object) -> None:
     """Raises ``FieldError`` for the first rule of fields that options break; ``given``: as for ``broken_rules``."""
-    for rule, _ in broken_rules(**given):
-        if rule.field:
-            raise FieldError(rule.field, param=rule.option, code="invalid_value")
+    for rule, message in broken_rules("field", given):
+        raise FieldError(message, param=rule.option.partition(" ")[0], code=rule.code)
 
 
 def is_nested_deeper(value: object, levels: int) -> bool:

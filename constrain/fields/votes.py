@@ -14,18 +14,11 @@ class VoteFields(ProofFields):
     vote: Flag = None
     unbias: Flag = None
 
-    def votes(self, n: int, *, stream: bool = False, logprobs: bool = False) -> bool:
+    def votes(self, n: int, **given: object) -> bool:
         """Returns whether ``n`` answers vote. Raises ``FieldError``.
 
-        ``stream`` and ``logprobs``: whether the answer is streamed or has log-probabilities, which no vote has.
+        ``given``: options and facts that may exclude or need a vote (see ``refuse_together``).
         """
-        vote = bool(self.vote)
-        refuse_together(
-            vote=vote,
-            voters=n >= MIN_VOTERS,
-            stream=stream,
-            logprobs=logprobs,
-            unbias=self.unbias,
-            certificate=self.certificate,
-        )
-        return vote
+        given |= {"vote": self.vote, "unbias": self.unbias, "certificate": self.certificate}
+        refuse_together(**given, voters=n >= MIN_VOTERS)
+        return bool(self.vote)

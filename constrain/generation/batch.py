@@ -6,6 +6,7 @@ from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, wait
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from constrain.errors import ConstrainError, OutputValidationError
+from constrain.generation.exclusions import refuse_together
 from constrain.generation.options import options_beside, read_voters, takes_options
 from constrain.generation.planning import prepare
 from constrain.generation.running import Run
@@ -164,8 +165,9 @@ def _make_plans(
     schemas = None if schemas is None else list(schemas)
     if n is not None and n < 1:
         raise ValueError(f"n is {n}; it must be 1 or more")
-    if schemas is not None and (schema is not None or len(schemas) != len(prompts)):
-        raise ValueError(f"schemas must hold one for each of the {len(prompts)} prompts, and schema be left out")
+    lengths = schemas is not None and len(schemas) != len(prompts)
+    given = {"schemas": schemas is not None, "schema": schema is not None, "lengths": lengths}
+    refuse_together(**given, prompts=len(prompts))
     loaded = as_model(model)
     each = [schema] * len(prompts) if schemas is None else schemas
     plans = [

@@ -105,12 +105,8 @@ def add_constraint(plan: Plan, constraint: Constraint | None, compile_seconds: f
     if len(plan.prefix) > model.n_ctx:
         raise PrefixError(f"the prefix has {len(plan.prefix)} tokens, and the context holds {model.n_ctx}")
     if settings.unbias and constraint is not None and plan.result.document is None:
-        tempered = [each.name for each in constraint.grammar.terminals if each.temperature is not None]
-        if tempered:
-            raise ValueError(
-                f"unbias samples from the model's own distribution, but the grammar gives {tempered[0]} a "
-                "temperature; leave it out"
-            )
+        tempered = (each.name for each in constraint.grammar.terminals if each.temperature is not None)
+        refuse_together(unbias=True, tempered=next(tempered, None))
     if plan.sampling.dry_multiplier:  # the first sampler of a kind takes long, and a server begins answers at once
         plan.chain(plan.sampling).close()
     plan = replace(

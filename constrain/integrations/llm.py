@@ -15,6 +15,7 @@ import llm
 from pydantic import Field
 
 from constrain.errors import ModelError
+from constrain.generation.exclusions import refuse_together
 from constrain.llama.finding import find_models
 
 if TYPE_CHECKING:
@@ -138,12 +139,10 @@ def _read_prompt(prompt: llm.Prompt) -> tuple[Any, ChatOptions]:
         "the option regex": Regex(given.pop("regex")) if "regex" in given else None,
         "the option lark": Lark(given.pop("lark")) if "lark" in given else None,
     }
-    wanted = {name: language for name, language in languages.items() if language is not None}
-    if len(wanted) > 1:
-        raise ValueError(f"{' and '.join(wanted)} exclude each other; give one of them")
+    refuse_together(**{name: language is not None for name, language in languages.items()})
     if prompt.tools:
         given["tools"] = [_tool(tool) for tool in prompt.tools]
-    return next(iter(wanted.values()), None), given
+    return next((language for language in languages.values() if language is not None), None), given
 
 
 def _tool(tool: Any) -> dict[str, Any]:

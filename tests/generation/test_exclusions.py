@@ -12,27 +12,32 @@ from constrain.fields.values import FieldError
 from constrain.generation.exclusions import NAMES, RULES, Rule, broken_rules, refuse_together
 from tests.support import for_each
 
-OTHERS = {"n", "vote", "partial", "run_tools", "checkpoint", "id_column"}
-"""Arguments of functions that are no ``ChatOptions``."""
+OTHERS = {
+    *("n", "vote", "schemas", "partial", "run_tools", "checkpoint", "id_column"),  # arguments of functions
+    *("prompt", "messages", "echo", "functions", "function_call", "stream_options", "system", "raw", "think"),  # fields
+    *("add_generation_prompt", "continue_final_message", "after_id", "before_id"),
+    *("SCHEMA", "MODEL", "TEXT", "a schema", "the option regex", "the option lark"),  # arguments of programs
+}
+"""Names that are no ``ChatOptions``."""
 
 
 def broken(rule: Rule) -> dict[str, bool]:
     """Options that break one rule."""
     chosen = dict.fromkeys(rule.others, rule.relation != "needs")
-    return chosen if rule.relation == "choice" else {rule.option: True, **chosen}
+    return chosen if rule.relation == "choice" else {rule.option: True, **chosen, "prompts": 2}
 
 
 @for_each("rule", RULES)
 def test_each_place_refuses_with_its_own_words(rule: Rule) -> None:
     given = broken(rule)
-    assert rule in [each for each, _ in broken_rules(**given)]
     assert rule.python or rule.field or rule.flag, "no place refuses"
-    for message, refuse, error in (
-        (rule.python, refuse_together, rule.error),
-        (rule.field, values.refuse_together, FieldError),
-        (rule.flag, flags.refuse_together, BadParameter),
+    for place, refuse, error in (
+        ("python", refuse_together, rule.error),
+        ("field", values.refuse_together, FieldError),
+        ("flag", flags.refuse_together, BadParameter),
     ):
-        if message:
+        if message := getattr(rule, place):
+            assert rule in [each for each, _ in broken_rules(place, given)]
             with pytest.raises(error) as caught:
                 refuse(**given)
             assert str(caught.value).startswith(message.partition("{")[0])
@@ -41,7 +46,7 @@ def test_each_place_refuses_with_its_own_words(rule: Rule) -> None:
 @for_each("rule", RULES)
 def test_a_rule_names_options_that_there_are(rule: Rule) -> None:
     known = {*constrain.options.ChatOptions.__annotations__, *NAMES, *OTHERS}
-    assert [name for name in (rule.option, *rule.others) if name not in known and "--" not in name] in ([], ["SCHEMA"])
+    assert not [name for name in (rule.option, *rule.others) if name not in known and "--" not in name]
 
 
 @for_each("rule", [rule for rule in RULES if rule.relation == "needs"])

@@ -17,7 +17,7 @@ from constrain.server.requests.limits import RANGES
 from constrain.server.requests.peers import ContentFields
 from constrain.server.requests.places import Places
 from constrain.server.requests.question import Question
-from constrain.server.requests.refusals import COMPLETIONS_FIELDS, unsupported
+from constrain.server.requests.refusals import COMPLETIONS_FIELDS
 from constrain.server.requests.streams import StreamFields, Streaming
 from constrain.server.requests.texts import Text, read_texts
 
@@ -48,26 +48,15 @@ class CompletionBody(VoteFields, ContentFields, StreamFields, AskingBody):
 
     def top_logprobs(self) -> int | None:
         """Returns the number of likeliest tokens per position; llama-server names it ``n_probs``, where 0 is none."""
-        top = (self.n_probs or None) if self.logprobs is None else self.logprobs
-        if top is not None and self.echo:
-            raise unsupported("logprobs", "This server has no log-probabilities of a prompt; leave 'echo' out.")
-        return top
+        return (self.n_probs or None) if self.logprobs is None else self.logprobs
 
-    def written(self, *, stream: bool) -> int:
+    def written(self) -> int:
         """Returns the number of answers written per prompt, of which the ``n`` best are returned."""
         n, best_of = self.n or 1, self.best_of
-        if best_of is None:
-            return n
-        problem = ""
-        if best_of < n:
+        if best_of is not None and best_of < n:
             problem = f"{best_of} answers cannot yield the {n} that 'n' asks for"
-        elif best_of > n and stream:
-            problem = "which answers are the best is known when all are written, so they cannot be streamed"
-        elif best_of > n and self.vote:
-            problem = "all answers that are written vote; leave 'best_of' out"
-        if problem:
             raise ApiError(f"Invalid 'best_of': {problem}.", param="best_of", code="invalid_value")
-        return best_of
+        return best_of or n
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +104,9 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
     """
     asked = CompletionBody.read(body)
     n, streaming = asked.n or 1, asked.streaming()
-    best_of, top_logprobs = asked.written(stream=streaming.is_wanted), asked.top_logprobs()
-    vote = asked.votes(n, stream=streaming.is_wanted, logprobs=top_logprobs is not None)
+    best_of, top_logprobs = asked.written(), asked.top_logprobs()
+    facts = {"best_of": best_of > n, "stream": streaming.is_wanted, "echo": asked.echo}
+    vote = asked.votes(n, logprobs=top_logprobs is not None, **facts)
     options = asked.plain_options()
     if top_logprobs is not None or best_of > n:  # log-probabilities decide which answers are the best
         options |= logprobs_options(top_logprobs or 0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from constrain.server.http.errors import ApiError
+from constrain.fields.values import refuse_together
+from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.requests.limits import MESSAGE_RANGES
 from constrain.server.serving.models import find_model, require_name
 
@@ -41,14 +42,14 @@ def describe_model(models: Models, name: str) -> dict[str, Any]:
     }
 
 
+@convert_field_errors()
 def list_models(models: Models, query: Mapping[str, str]) -> dict[str, Any]:
     """Returns a page of the models. Raises ``ApiError``.
 
     ``query``: may have ``limit``, the most models, and ``after_id`` or ``before_id``, the model next to the page.
     """
     names, limit = list(models), _read_limit(query)
-    if "after_id" in query and "before_id" in query:
-        raise _invalid("before_id", "it cannot be used together with 'after_id'")
+    refuse_together(before_id="before_id" in query, after_id="after_id" in query)
     if "before_id" in query:
         behind = names[: _position(names, query, "before_id")]
         page, has_more = behind[-limit:], len(behind) > limit

@@ -11,7 +11,7 @@ from constrain.fields.declared import Flag, Reads, Text, inside
 from constrain.fields.logprobs import LogprobFields, ProofFields
 from constrain.fields.sampling import KeepingFields
 from constrain.fields.thinking import ThinkingFields
-from constrain.fields.values import array
+from constrain.fields.values import array, refuse_together
 from constrain.server.http.errors import convert_field_errors
 from constrain.server.ollama.fields import (
     CHAT_REFUSED,
@@ -28,7 +28,6 @@ from constrain.server.requests.formats import Format  # noqa: TC001 - for Pydant
 from constrain.server.requests.peers import ContentFields
 from constrain.server.requests.places import Places
 from constrain.server.requests.question import PrefillFields, Question, take_prefill
-from constrain.server.requests.refusals import unsupported
 from constrain.server.requests.streams import Streaming
 
 if TYPE_CHECKING:
@@ -139,10 +138,9 @@ def read_ollama_generate(body: Mapping[str, Any], settings: Settings) -> OllamaR
     options = asked.all_options()
     content = asked.content(asked.format, "format")
     prompt, system = asked.prompt or "", asked.system
-    if asked.raw and system:
-        raise unsupported("system", "With 'raw', the prompt is all that the model reads; write it into 'prompt'.")
-    if asked.raw and options.pop("thinking", None):
-        raise unsupported("think", "With 'raw', the prompt begins the reasoning where there is one; leave it out.")
+    refuse_together(raw=asked.raw, system=system, think=options.get("thinking"))
+    if asked.raw:
+        options.pop("thinking", None)
     question = None
     if prompt and asked.raw:
         question = Question(prompt, content, options, Places("prompt", NUM_PREDICT))

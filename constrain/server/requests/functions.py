@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.values import FieldError, array, mapping
+from constrain.fields.values import array, mapping, refuse_together
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.tools import Tools, places_of, read_tool, read_tool_choice
 
@@ -23,15 +23,9 @@ _MODES = ("none", "auto")
 
 def uses_functions(body: Mapping[str, Any]) -> bool:
     """Returns whether a request has functions instead of tools. Raises ``FieldError`` if it has both."""
-    found = [name for name in ("functions", "function_call") if body.get(name) is not None]
-    for name in ("tools", "tool_choice"):
-        if found and body.get(name) not in (None, []):
-            raise FieldError(
-                f"Invalid request: '{found[0]}' and '{name}' cannot be used together. Use 'tools' and 'tool_choice'.",
-                param=found[0],
-                code="invalid_value",
-            )
-    return bool(found)
+    found = {name: body.get(name) is not None for name in ("functions", "function_call")}
+    refuse_together(**found, **{name: body.get(name) not in (None, []) for name in ("tools", "tool_choice")})
+    return any(found.values())
 
 
 def read_functions(body: Mapping[str, Any], subset: StrictSubset) -> Tools:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.fields.declared import Fields, Flag
-from constrain.fields.values import FieldError
+from constrain.fields.values import FieldError, refuse_together
 from constrain.server.http.account import warn
-from constrain.server.requests.refusals import unsupported
 
 if TYPE_CHECKING:
     from constrain.generation.options import ChatOptions
@@ -94,8 +93,7 @@ def take_prefill(
     """
     continues, begins = asked.continue_final_message, asked.add_generation_prompt
     name = "continue_final_message" if continues else "add_generation_prompt"
-    if continues and begins:
-        raise _invalid(name, "'add_generation_prompt' begins a new message; send one of them.")
+    refuse_together(continue_final_message=continues, add_generation_prompt=begins)
     place, last = f"messages[{len(messages) - 1}]", messages[-1]
     is_text = last["role"] == "assistant" and not last.get("tool_calls")
     if not is_text or begins or (continues is False and begins is not False):
@@ -113,8 +111,7 @@ def take_prefill(
         raise _invalid(place, "there must be a message before the one that the model continues.")
     if options.get("thinking") is True:
         raise _invalid(place, "the model continues this message, without any reasoning before; ask for none.")
-    if vote or options.get("draft"):
-        raise unsupported("vote" if vote else "draft", "The last message is the beginning of the answer; leave it out.")
+    refuse_together(vote=vote, draft=options.get("draft"), prefill=True)
     stops = options.get("stop", ())
     if any(stop in text for stop in ([stops] if isinstance(stops, str) else stops)):
         raise _invalid(place, "it holds a text of 'stop', at which the answer would end.")

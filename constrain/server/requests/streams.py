@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from constrain.fields.declared import Fields, Flag, inside
-from constrain.fields.values import FieldError
+from constrain.fields.values import refuse_together
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,6 @@ class StreamFields(Fields):
 
     def streaming(self) -> Streaming:
         """Returns the way answers are sent. Raises ``FieldError``."""
-        if self.stream_options is None:
-            return Streaming(self.stream or False)
-        if not self.stream:
-            raise FieldError(
-                "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
-                param="stream_options",
-                code="invalid_value",
-            )
-        return Streaming(is_wanted=True, include_usage=self.stream_options.include_usage or False)
+        refuse_together(stream_options=self.stream_options is not None, stream=self.stream)
+        options = self.stream_options or _StreamOptions()
+        return Streaming(self.stream or False, options.include_usage or False)

@@ -82,10 +82,7 @@ class ResponseBody(VoteFields, ContentFields, ThinkingFields, ShowingFields, Dra
     def voters(self, *, logprobs: bool) -> int:
         """Returns how many answers vote on the response; 1 without a vote."""
         n = self.n or 1
-        if not self.votes(n, stream=self.stream or False, logprobs=logprobs) and n > 1:
-            raise unsupported(
-                "n", "A response is one answer; with 'vote': true, it is the one that 'n' answers agree on."
-            )
+        self.votes(n, stream=self.stream, logprobs=logprobs, **{"n of a response": n > 1})
         return n
 
     def logprobs_options(self) -> ChatOptions:
