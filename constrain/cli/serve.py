@@ -116,7 +116,7 @@ def run_server(
     from constrain.server.run import Server
     from constrain.server.sandbox.workers import workers
     from constrain.server.serving.model_files import find_models
-    from constrain.server.startup import make_settings
+    from constrain.server.settings import make_settings
 
     settings = make_settings(config, [listening.getsockname()[0] for listening in sockets])
     models = find_models(config, model, aliases)
@@ -131,9 +131,7 @@ def run_server(
         if started is not None:
             started(url)
 
-    server = Server(
-        application, sockets, log_format=config.log_format, grace_seconds=settings.grace_seconds, on_start=greet
-    )
+    server = Server(application, sockets, log_format=config.log_format, grace_seconds=config.grace, on_start=greet)
     try:
         workers().start()
         if len(models.states()) == 1:

@@ -1,8 +1,8 @@
 """The HTTP endpoint that speaks OpenAI's, Anthropic's and Ollama's protocols: ``constrain serve``.
 
-``cli.serve`` makes an ``Application`` (in ``app``: read it first) and runs it (``run``), with ``settings``, ``config``
-and ``logs``. ``startup`` makes the settings, also from ``variables`` of the environment. ``dialects`` lists
-what the server speaks, each dialect a folder below that imports no other; ``paths`` has other spellings of paths.
+``cli.serve`` makes an ``Application`` (in ``app``: read it first) and runs it (``run``), with ``settings``, made from
+``config``, and ``logs``. ``dialects`` lists what the server speaks, each dialect a folder below that imports no other;
+``paths`` has other spellings of paths.
 
 - ``http``: basics of any endpoint: errors, keys, hosts, connections
 - ``requests``: bodies, and the fields that several endpoints read

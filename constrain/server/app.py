@@ -67,7 +67,7 @@ class Application:
         self.metrics = Metrics(models)
         limits = Limits(settings.compile_seconds, settings.compile_memory_bytes)
         self.generator = Generator(
-            models.parallel, settings.max_queue, limits, self.metrics, settings.timeout, settings.max_bodies_bytes
+            models.parallel, settings.queue, limits, self.metrics, settings.timeout, settings.max_bodies_bytes
         )
         self._serving = serving = Serving(models, self.generator, settings, self.metrics)
         mounted = [(dialect, dialect.routes(serving)) for dialect in dialects]
@@ -100,7 +100,7 @@ class Application:
         headers, settings = Headers(scope=scope), self._settings
         dialect = find_dialect(scope["path"], headers, self._dialects)
         account.error_object = dialect.error_object
-        shared_with = cors_headers(headers, settings.cors_origins)
+        shared_with = cors_headers(headers, settings.cors_origin)
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -117,7 +117,7 @@ class Application:
             if scope["method"] == "OPTIONS":
                 await preflight(headers, is_shared=bool(shared_with))(scope, receive, answer)
                 return
-            require_origin(scope["method"], headers, settings.cors_origins)
+            require_origin(scope["method"], headers, settings.cors_origin)
             if scope["path"] != HEALTH and not any(each.is_open(scope["path"]) for each in self._dialects):
                 require_key(headers, settings.api_keys)
                 account.owner = owner_of(headers, settings.api_keys)

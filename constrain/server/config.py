@@ -20,7 +20,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -34,8 +34,6 @@ from pydantic import (
 )
 
 from constrain.llama.prompt_cache.folder import PROMPT_CACHE_BYTES
-from constrain.server.settings import IN_MEMORY, LogFormat, StrictSubset
-from constrain.server.variables import KEY_VARIABLE, STORE_VARIABLE
 from constrain.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -43,13 +41,29 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
+StrictSubset = Literal["structural", "openai", "off"]
+
+LogFormat = Literal["text", "json"]
+
+IN_MEMORY = "memory"
+"""Place of responses that are kept in the memory of the server."""
+
+KEEP_NONE = "none"
+"""Place of responses that are not kept."""
+
+KEY_VARIABLE = "CONSTRAIN_API_KEY"
+"""Variable of the environment with an API key, in addition to those of the file: no list of processes shows it."""
+
+STORE_VARIABLE = "CONSTRAIN_RESPONSE_STORE"
+"""Variable with the place of stored responses, if neither a flag nor the configuration file names one."""
+
 
 def _as_path(given: object) -> object:
     return Path(given) if isinstance(given, str) and given else given
 
 
 def _as_list(given: object) -> object:
-    return [given] if isinstance(given, str) else given
+    return [given] if isinstance(given, str) else [*given] if isinstance(given, tuple) else given
 
 
 def _as_bytes(given: object) -> object:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from starlette.types import Scope
 
+    from constrain.server.config import LogFormat
     from constrain.server.http.account import Account
-    from constrain.server.settings import LogFormat
 
 _events = logging.getLogger("constrain.server")
 _requests = logging.getLogger("constrain.server.requests")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from constrain.server.app import Application
-    from constrain.server.settings import LogFormat
+    from constrain.server.config import LogFormat
 
 _ENDING = 5.0
 """Seconds at the end of the grace period to end and send unfinished answers: 5, but at most half of the period."""

@@ -1,69 +1,52 @@
-"""The settings of a server, fixed at its start."""
+"""The settings of a server, fixed at its start: its configuration, and what it finds in files and the environment."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+import os
+from typing import TYPE_CHECKING, Any
+
+from pydantic import InstanceOf  # noqa: TC002 - for Pydantic
+
+from constrain.server.config import KEY_VARIABLE, STORE_VARIABLE, ServerConfig
+from constrain.server.http.auth import read_key, read_keys
+from constrain.server.http.hosts import Hosts, hosts_for
 
 if TYPE_CHECKING:
-    from constrain.server.http.hosts import Hosts
-
-StrictSubset = Literal["structural", "openai", "off"]
-
-LogFormat = Literal["text", "json"]
-
-IN_MEMORY = "memory"
-"""Place of responses that are kept in the memory of the server."""
-
-KEEP_NONE = "none"
-"""Place of responses that are not kept."""
+    from collections.abc import Iterable
 
 
-def _any_hosts() -> Hosts:
-    from constrain.server.http.hosts import Hosts  # needs the extra: the command line reads this module without it
-
-    return Hosts()
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The settings of a server.
+class Settings(ServerConfig):
+    """The settings of a server: those of its configuration, and more.
 
     Attributes:
         api_keys: keys of which every request must carry one; empty for no check.
-        strict_subset: rules for schemas with ``strict: true``: ``"structural"`` rules, whose violation is a mistake in
-            the
-            schema; all rules of OpenAI (``"openai"``); or none (``"off"``).
+        hosts: names by which requests may call the server.
         max_body_bytes: bytes of the largest request.
         max_bodies_bytes: bytes that the large bodies of all requests in progress may take together.
-        max_queue: answers that may wait, in addition to those that are being written.
-        compile_seconds: CPU seconds for reading and compiling the tools and schemas of one request.
-        compile_memory_bytes: bytes of memory for the same.
-        hosts: names by which requests may call the server.
-        cors_origins: origins, or patterns of origins, of web pages that may call, in the spelling of ``origin_of``;
-            ``"*"`` for all.
-        shared_cache: whether requests with different keys share evaluated prompts. Then ``cached_tokens`` of one
-            request
-            reveals how prompts of others begin.
-        timeout: seconds to answer a request. Then an answer in progress is ended early, and a request whose answer has
-            not
-            begun is refused.
-        response_store: place where responses are kept: ``"memory"``, ``"none"``, or the address of a database.
-        playground: whether ``/`` has a page that shows answers token by token, with an endpoint of its own.
-        grace_seconds: seconds after a signal to stop in which answers in progress are finished.
+        compile_memory_bytes: bytes of memory for reading and compiling the tools and schemas of one request.
     """
 
     api_keys: tuple[str, ...] = ()
-    strict_subset: StrictSubset = "structural"
+    hosts: InstanceOf[Hosts] = Hosts()
     max_body_bytes: int = 8 << 20
     max_bodies_bytes: int = 256 << 20
-    max_queue: int = 64
-    compile_seconds: float = 3.0
     compile_memory_bytes: int = 1 << 30
-    hosts: Hosts = field(default_factory=_any_hosts)
-    cors_origins: tuple[str, ...] = ()
-    shared_cache: bool = False
-    timeout: float = 600.0
-    response_store: str = IN_MEMORY
-    playground: bool = True
-    grace_seconds: float = 30.0
+
+
+def make_settings(config: ServerConfig, addresses: Iterable[str]) -> Settings:
+    """Returns the settings of a server that listens on some addresses.
+
+    Raises ``ValueError`` and ``OSError`` for API keys that cannot be read.
+    """
+    keys = () if config.api_key_file is None else read_keys(config.api_key_file)
+    if from_environment := read_key(os.environ.get(KEY_VARIABLE, ""), f"the variable {KEY_VARIABLE}"):
+        keys += (from_environment,)
+    found: dict[str, Any] = {**dict(config), "response_store": response_store(config), "api_keys": keys}
+    hosts = hosts_for(config.host, addresses, config.allowed_host, has_keys=bool(keys))
+    return Settings.model_construct(**found, hosts=hosts)
+
+
+def response_store(config: ServerConfig) -> str:
+    """Returns the place of stored responses, which the environment may name."""
+    named = os.environ.get(STORE_VARIABLE, "").strip()
+    return named if named and "response_store" not in config.model_fields_set else config.response_store

@@ -89,7 +89,7 @@ def test_models_of_a_file_wait_until_they_are_asked_for_and_a_signal_ends_the_se
 
 def test_the_curl_line_works_as_it_is_printed() -> None:
     models = Models([ModelSource(('it\'s "mine"',), 0, 1, 0, Model)])
-    line = _make_greeting("http://127.0.0.1:1", models, Settings(("k",))).split("\n\n")[1]
+    line = _make_greeting("http://127.0.0.1:1", models, Settings(api_keys=("k",))).split("\n\n")[1]
     words = shlex.split(line)
     assert words[:2] == ["curl", "http://127.0.0.1:1/v1/chat/completions"]
     assert "Authorization: Bearer YOUR_KEY" in words

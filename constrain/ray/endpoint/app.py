@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constrain.llama.model import DEFAULT_PARALLEL
-from constrain.server.config import ServerConfig, make_config, read_config
-from constrain.server.settings import IN_MEMORY, KEEP_NONE
-from constrain.server.startup import make_settings, response_store
+from constrain.server.config import IN_MEMORY, KEEP_NONE, ServerConfig, make_config, read_config
+from constrain.server.settings import make_settings, response_store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -89,7 +89,7 @@ class Front:
                 await response.end(error)
                 return
             answer = error.response()
-            answer.headers.update(cors_headers(headers, self._settings.cors_origins))
+            answer.headers.update(cors_headers(headers, self._settings.cors_origin))
             await answer(scope, receive, send)
 
     async def _answer(self, request: Request, response: _Response) -> None:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from constrain.chat.tools.kinds import Tool
     from constrain.generation.options import ChatOptions
+    from constrain.server.config import StrictSubset
     from constrain.server.requests.places import Place
-    from constrain.server.settings import StrictSubset
 
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 """Values of ``tool_choice`` for chat completions, by ``type``."""

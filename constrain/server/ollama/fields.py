@@ -16,7 +16,7 @@ from constrain.server.requests.tools import Tools, read_tools
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from constrain.server.settings import StrictSubset
+    from constrain.server.config import StrictSubset
 
 _ASK_CHAT = "Ask /v1/chat/completions."
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from constrain.language.source import Source
-    from constrain.server.settings import StrictSubset
+    from constrain.server.config import StrictSubset
 
 _OBJECTS = ("json_object", "json")
 """Types of a format for any object, or for the schema next to the type; the second is TGI's."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from constrain.chat.tools.kinds import Tool
+    from constrain.server.config import StrictSubset
     from constrain.server.requests.places import Place
-    from constrain.server.settings import StrictSubset
 
 _MODES = ("none", "auto")
 

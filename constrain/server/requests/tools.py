@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from constrain.chat.tools.kinds import Tool
     from constrain.generation.options import ChatOptions
-    from constrain.server.settings import StrictSubset
+    from constrain.server.config import StrictSubset
 
 KINDS = ("function", "custom")
 """Types of the tools that a model can call."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from constrain.server.config import IN_MEMORY, KEEP_NONE
 from constrain.server.responses.memory_store import MemoryStore, NoStore
-from constrain.server.settings import IN_MEMORY, KEEP_NONE
 
 if TYPE_CHECKING:
     from constrain.server.responses.store import ResponseStore

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from constrain.generation.options import ChatOptions
+    from constrain.server.config import StrictSubset
     from constrain.server.requests.formats import Format
     from constrain.server.responses.input import Item
-    from constrain.server.settings import StrictSubset
 
 _LOGPROBS = "message.output_text.logprobs"
 

@@ -88,7 +88,7 @@ def _application() -> Application:
         atexit.register(model.close)
         worker._vocabularies[model.vocabulary.fingerprint] = model.vocabulary
         sources.append(ModelSource((name,), 1_700_000_000, 2, 0, lambda model=model: model))
-    return Application(Models(sources), Settings(max_queue=2, compile_seconds=3.0))
+    return Application(Models(sources), Settings(queue=2, compile_seconds=3.0))
 
 
 @contextlib.contextmanager

@@ -194,7 +194,7 @@ def test_a_browser_may_ask_for_pages_that_are_allowed() -> None:
         "Access-Control-Request-Headers": "Authorization, x-stainless-os, User-Agent, idempotency-key,, a b",
     }
     response = ask(
-        application(cors_origins=("https://page.example",), api_keys=("k",)), "OPTIONS", CHAT, headers=PAGE | asked
+        application(cors_origin=("https://page.example",), api_keys=("k",)), "OPTIONS", CHAT, headers=PAGE | asked
     )
     assert (response.status_code, response.content) == (204, b"")
     assert response.headers["access-control-allow-origin"] == "https://page.example"
@@ -206,7 +206,7 @@ def test_a_browser_may_ask_for_pages_that_are_allowed() -> None:
 
 def test_a_page_of_a_public_site_that_is_allowed_may_ask_a_server_of_this_machine() -> None:
     asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Private-Network": "true"}
-    served = application(cors_origins=("https://page.example",))
+    served = application(cors_origin=("https://page.example",))
     found = [
         ask(served, "OPTIONS", CHAT, headers={"Origin": f"https://{site}.example"} | asked) for site in ("page", "x")
     ]
@@ -244,7 +244,7 @@ def test_tokens_of_answers_are_counted_by_kind(account: Account) -> None:
 
 
 def test_a_full_queue_says_when_to_come_again() -> None:
-    served = application(max_queue=0)
+    served = application(queue=0)
     with served.generator.admit(1):
         response = ask(served, "POST", CHAT, json={"model": "small", "messages": []})
     assert response.status_code == 429
@@ -255,7 +255,7 @@ def test_a_full_queue_says_when_to_come_again() -> None:
 
 def test_more_answers_than_there_are_places_are_never_possible() -> None:
     body = {"model": "small", "messages": [{"role": "user", "content": "a"}], "n": 4}
-    response = ask(application(max_queue=2), "POST", CHAT, json=body)
+    response = ask(application(queue=2), "POST", CHAT, json=body)
     error = error_of(response)
     assert (response.status_code, error["param"], error["code"]) == (400, "n", "integer_above_max_value")
 

@@ -58,7 +58,7 @@ def test_a_server_of_this_machine_answers_to_its_names(host: str) -> None:
 @for_each("path", ["/health", "/metrics", "/openapi.json", "/v1/nothing", CHAT])
 @for_each("method", ["GET", "POST", "OPTIONS"])
 def test_another_name_leads_nowhere(method: str, path: str) -> None:
-    response = ask(application(cors_origins=("*",)), method, path, headers={"Host": "evil.example"})
+    response = ask(application(cors_origin=("*",)), method, path, headers={"Host": "evil.example"})
     assert error_of(response)["code"] == "host_not_allowed"
 
 
@@ -135,7 +135,7 @@ FOREIGN = "https://evil.example"
 )
 def test_pages_of_other_origins_may_not_ask(method: str, origin: str) -> None:
     headers = {"Host": "localhost:8080", "Origin": origin, **JSON}
-    response = ask(application(cors_origins=("https://page.example",)), method, "/v1/models", headers=headers)
+    response = ask(application(cors_origin=("https://page.example",)), method, "/v1/models", headers=headers)
     assert response.status_code == 403
     assert not any(name.startswith("access-control") for name in response.headers)
     if method != "HEAD":
@@ -174,7 +174,7 @@ def test_a_proxy_may_call_the_server_by_another_name_than_its_pages_do() -> None
 def test_pages_of_allowed_origins_may_ask(allowed: str) -> None:
     origin = "https://any.example" if allowed == "*" else allowed
     headers = {"Origin": origin, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
-    response = ask(application(cors_origins=(allowed,)), "GET", "/v1/models", headers=headers)
+    response = ask(application(cors_origin=(allowed,)), "GET", "/v1/models", headers=headers)
     assert (response.status_code, response.headers["access-control-allow-origin"]) == (200, allowed)
 
 
@@ -201,7 +201,7 @@ PATTERNS = [
 
 @for_each("pattern, allowed, foreign", PATTERNS)
 def test_pages_of_origins_of_a_pattern_may_ask(pattern: str, allowed: list[str], foreign: list[str]) -> None:
-    asked = application(cors_origins=(origin_of(pattern),))
+    asked = application(cors_origin=(origin_of(pattern),))
     for origin in (*allowed, *foreign):
         headers = {"Origin": origin, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
         response = ask(asked, "GET", "/v1/models", headers=headers)
@@ -288,7 +288,7 @@ def test_a_body_that_a_browser_sends_unasked_is_refused(kind: str | None, path: 
 
 @pytest.mark.parametrize("headers", [{"User-Agent": BROWSER}, {"Origin": ORIGIN}, {"Sec-Fetch-Site": "none"}])
 def test_a_browser_always_names_the_type_of_a_body(headers: dict[str, str]) -> None:
-    allowing = application(cors_origins=(ORIGIN,))
+    allowing = application(cors_origin=(ORIGIN,))
     assert ask(allowing, "POST", CHAT, content=b"{}", headers=headers).status_code == 415
 
 

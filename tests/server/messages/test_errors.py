@@ -64,13 +64,13 @@ def test_a_key_comes_in_either_header(path: str, headers: dict[str, str], status
 
 def test_pages_that_may_ask_can_read_the_id() -> None:
     headers = {"Origin": "https://page.example", **VERSION}
-    response = ask(application(cors_origins=("*",)), "GET", "/v1/models", headers=headers)
+    response = ask(application(cors_origin=("*",)), "GET", "/v1/models", headers=headers)
     assert "request-id" in response.headers["access-control-expose-headers"].split(", ")
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_full_queue(path: str) -> None:
-    served = application(max_queue=0)
+    served = application(queue=0)
     with served.generator.admit(1):
         response = post(served, path)
     assert kind(response) == (429, "rate_limit_error")

@@ -189,7 +189,7 @@ def test_other_errors_have_the_same_form() -> None:
     assert (unasked.status_code, "--json" in error_of(unasked)) == (415, True)
     broken = ask(idle(), "POST", "/api/chat", content=b"{", headers=JSON)
     assert (broken.status_code, "JSON" in error_of(broken)) == (400, True)
-    full = idle(max_queue=0)
+    full = idle(queue=0)
     full.generator.room = 0
     busy = ask(full, "POST", "/api/chat", json={"model": "small"})
     assert (busy.status_code, "busy" in error_of(busy)) == (429, True)

@@ -21,8 +21,7 @@ from constrain.server.responses.output import ResponseHead, finished_response, r
 from constrain.server.responses.request import ResponsesRequest, read_request
 from constrain.server.responses.sql_store import SqlStore
 from constrain.server.responses.store import ResponseStore, StoredResponse, input_items_page
-from constrain.server.settings import Settings
-from constrain.server.startup import response_store
+from constrain.server.settings import Settings, response_store
 from tests.support import each_row, for_each
 from tests.support.postgresql import running
 from tests.support.server.asking import ask, error_of, served_as

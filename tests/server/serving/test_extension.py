@@ -433,7 +433,7 @@ def test_a_response_is_what_n_answers_agree_on(application: Application) -> None
 
 
 def test_more_voters_than_there_is_room_for_are_refused(model: constrain.Model) -> None:
-    application = Application(served_as(model, "small"), Settings(max_queue=0))
+    application = Application(served_as(model, "small"), Settings(queue=0))
     fields = {"model": "small", "vote": True, "n": 100}
     for path, body in (("chat/completions", {"messages": COLOURS_ASKED}), ("responses", {"input": "x"})):
         error = error_of(ask(application, "POST", f"/v1/{path}", json={**fields, **body}))
