@@ -15,6 +15,7 @@ ConstrainError
 
 ValueError
 ├── DraftError                     no draft is possible with the other options, the schema or the model
+├── MessageError                   a message of the prompt is wrong
 ├── PrefixError                    no answer begins with the prefix
 └── CertificateError               a certificate was asked for an answer with nothing to prove
 """
@@ -245,6 +246,23 @@ class DraftError(ValueError):
 
     What to do: leave ``draft`` out, or the option that the message names.
     """
+
+
+class MessageError(ValueError):
+    """A message of the prompt is wrong.
+
+    What to do: correct the place that the error names.
+
+    Attributes:
+        param: place in the prompt, such as ``messages[2].tool_call_id``.
+    """
+
+    def __init__(self, param: str, problem: str) -> None:
+        super().__init__(param, problem)
+        self.param = param
+
+    def __str__(self) -> str:
+        return ": ".join(self.args)
 
 
 class PrefixError(ValueError):

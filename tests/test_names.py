@@ -95,10 +95,25 @@ def test_names_of_the_design_are_there() -> None:
     expected = """
         generate complete stream compile Model Vocabulary Constraint Matcher Grammar
         ConstrainError SchemaError UnsupportedSchemaError UnsatisfiableSchemaError GrammarError PatternError LimitError
-        BudgetError ModelError OutputValidationError DraftError PrefixError CertificateError choose Regex Lark Gbnf tool
-        explain Quote Completion Finished TextDelta
+        BudgetError ModelError OutputValidationError DraftError MessageError PrefixError CertificateError choose Regex
+        Lark Gbnf tool explain Quote Completion Finished TextDelta
     """
     assert set(expected.split()) <= set(constrain.__all__)
+
+
+INSIDE = {
+    *("ApiError", "RemoteTracebackError"),  # answers of the server
+    *("FieldError", "LineError", "MissingExtraError", "QuoteError", "StoreError", "ValueTypeError"),  # of a batch
+    *("DifferenceError", "NotCharactersError", "UncertainError", "UnknownPartError"),  # become public ones, or nothing
+    *("FileError", "RejectedFileError"),  # the command line shows the first, and a cache warns of the second
+}
+"""Errors that leave no function of a public module."""
+
+
+def test_every_error_that_a_caller_can_meet_has_a_public_name() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in Path(constrain.__file__).parent.rglob("*.py")]
+    kinds = {name for text in texts for name in re.findall(r"^class ([A-Z]\w*(?:Error|Warning))\(", text, re.MULTILINE)}
+    assert kinds - {*vars(constrain.errors), *constrain.mcp.__all__} == INSIDE
 
 
 def test_public_things_say_where_they_are_public() -> None:

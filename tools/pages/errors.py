@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _HEADER = f"""# Errors
 
 Every error that this package raises on purpose is a `ConstrainError`. Wrong arguments raise `TypeError` or
-`ValueError`, as anywhere in Python; three of them raise a `ValueError` of their own. Files that cannot be read raise
+`ValueError`, as anywhere in Python; four of them raise a `ValueError` of their own. Files that cannot be read raise
 `OSError`. The [server](http.md) answers with a status and a code in their place.
 
 {NOTE}

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from constrain.arguments import lone_surrogate, wrong_type
+from constrain.errors import MessageError
 from constrain.suggestions import closest
 
 Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
@@ -45,14 +46,6 @@ _LIKENESS = 0.8
 
 _LIKENESS_BESIDE = 0.9
 """The same if the other is not missing."""
-
-
-class MessageError(ValueError):
-    """A wrong message. ``param`` names the place, such as ``messages[2].tool_call_id``."""
-
-    def __init__(self, param: str, problem: str) -> None:
-        super().__init__(f"{param}: {problem}")
-        self.param = param
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from constrain.chat.prompt.messages import MessageError, check_function_call, check_messages, misspelt_members
+from constrain.chat.prompt.messages import check_function_call, check_messages, misspelt_members
+from constrain.errors import MessageError
 from constrain.fields.values import (
     FieldError,
     array,

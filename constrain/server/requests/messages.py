@@ -8,13 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from constrain.chat.prompt.messages import (
-    MessageError,
-    check_function_call,
-    check_messages,
-    read_members,
-    unread_members,
-)
+from constrain.chat.prompt.messages import check_function_call, check_messages, read_members, unread_members
+from constrain.errors import MessageError
 from constrain.fields.values import FieldError, array, optional_text, wrong_type
 from constrain.server.http.account import warn
 from constrain.server.requests.tools import omitted

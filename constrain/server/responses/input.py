@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from constrain.chat.prompt.messages import MessageError, check_messages, misspelt_members, to_json
+from constrain.chat.prompt.messages import check_messages, misspelt_members, to_json
+from constrain.errors import MessageError
 from constrain.fields.values import (
     array,
     mapping,

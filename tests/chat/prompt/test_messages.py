@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from constrain.chat.prompt.messages import Call, Message, MessageError, check_messages, conversation, unread_members
+from constrain.chat.prompt.messages import Call, Message, check_messages, conversation, unread_members
+from constrain.errors import MessageError
 from tests.support import for_each
 
 USER = {"role": "user", "content": "Hi"}
