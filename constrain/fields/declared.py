@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from constrain.fields.values import (
     FieldError,
+    invalid,
     mapping,
     missing,
     not_finite,
@@ -140,7 +141,7 @@ def _convert(model: type[Fields], found: ErrorDetails, outer: str, given: Mappin
         message = error.message.replace(f"'{error.param}'", f"'{outer}{error.param}'", 1)
         return FieldError(message, param=f"{outer}{error.param}", code=error.code)
     if kind == "string_unicode":
-        return FieldError(f"Invalid '{place}': it holds half of a surrogate pair.", param=place, code="invalid_value")
+        return invalid(place, "it holds half of a surrogate pair.")
     if kind == "missing":
         field = model.model_fields[str(name)]
         is_null = name in given and field.annotation is str and not field.metadata

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from constrain.fields.declared import Fields, Flag, Reads, within
 from constrain.fields.sampling import OptionFields
-from constrain.fields.values import FieldError, refuse_together
+from constrain.fields.values import invalid, refuse_together
 from constrain.generation.options import TOP_LOGPROBS, WITH_PROMPT
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ def logprobs_options(top: int) -> ChatOptions:
 
 def _certificate(given: object, name: str) -> object:
     if not (isinstance(given, bool) or given == WITH_PROMPT):
-        problem = f"it is {given!r:.80}; it must be true, false or {WITH_PROMPT!r}"
-        raise FieldError(f"Invalid '{name}': {problem}.", param=name, code="invalid_value")
+        raise invalid(name, f"it is {given!r:.80}; it must be true, false or {WITH_PROMPT!r}.")
     return given
 
 

@@ -14,6 +14,7 @@ from constrain.fields.values import (
     FieldError,
     array,
     integer,
+    invalid,
     mapping,
     number,
     one_of,
@@ -131,7 +132,7 @@ def _texts(given: object, name: str, check: Callable[[list[str]], object]) -> li
     try:
         check(texts)
     except ValueError as error:
-        raise FieldError(f"Invalid '{name}': {error}.", param=name, code="invalid_value") from error
+        raise invalid(name, f"{error}.") from error
     return texts
 
 
@@ -142,9 +143,7 @@ def read_stop(given: object, name: str, most: int | None) -> list[str]:
         if not isinstance(stop, str):
             raise wrong_type(f"{name}[{index}]", "a string", stop)
         if not stop:
-            raise FieldError(
-                f"Invalid '{name}': an empty string would end every answer at once.", param=name, code="invalid_value"
-            )
+            raise invalid(name, "an empty string would end every answer at once.")
     if sum(map(len, stops)) > 16_384:
         raise FieldError(
             f"Invalid '{name}': the texts have more than 16384 characters together. Send shorter ones.",
@@ -158,11 +157,7 @@ def _logit_bias(given: object, name: str, limits: tuple[Any, Any]) -> dict[int, 
     biases = mapping(given, name)
     for token in biases:
         if not re.fullmatch(_BIAS_KEY, token):
-            raise FieldError(
-                f"Invalid key in '{name}': {token[:40]!r}. Expected the number of a token.",
-                param=name,
-                code="invalid_value",
-            )
+            raise FieldError(f"Invalid key in '{name}': {token[:40]!r}. Expected the number of a token.", param=name)
     named = {f"{name}.{token}": bias for token, bias in biases.items()}
     values = [number(named, place, *limits) or 0.0 for place in named]
     return {int(token): value for token, value in zip(biases, values, strict=True)}

@@ -20,7 +20,7 @@ class FieldError(ValueError):
         code: name of the error for programs, as at OpenAI.
     """
 
-    def __init__(self, message: str, *, param: str, code: str) -> None:
+    def __init__(self, message: str, *, param: str, code: str = "invalid_value") -> None:
         super().__init__(message)
         self.message = message
         self.param = param
@@ -61,6 +61,11 @@ def type_name(value: object) -> str:
         return "null"
     names = {str: "a string", int: "an integer", float: "a decimal", list: "an array", dict: "an object"}
     return names.get(type(value), type(value).__name__)
+
+
+def invalid(param: str, problem: str) -> FieldError:
+    """Returns the error for a wrong value. ``problem``: the rest of the sentence, and maybe more."""
+    return FieldError(f"Invalid '{param}': {problem}", param=param)
 
 
 def wrong_type(param: str, expected: str, value: object) -> FieldError:
@@ -108,9 +113,7 @@ def wrong_value(param: str, value: object, supported: Sequence[str]) -> FieldErr
     """Returns the error for a value that is not among the supported ones."""
     listed = ", ".join(f"'{each}'" for each in supported)
     shown = f"'{value}'" if isinstance(value, str) else type_name(value)
-    return FieldError(
-        f"Invalid value for '{param}': {shown:.80}. Supported values are: {listed}.", param=param, code="invalid_value"
-    )
+    return FieldError(f"Invalid value for '{param}': {shown:.80}. Supported values are: {listed}.", param=param)
 
 
 def missing(param: str) -> FieldError:

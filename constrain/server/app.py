@@ -12,11 +12,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from constrain.fields.values import FieldError
 from constrain.server.dialects import DIALECTS, find_dialect
 from constrain.server.http.account import REQUEST_ID, RESPONSE_ID, Account, current
 from constrain.server.http.auth import owner_of, require_key
 from constrain.server.http.cors import cors_headers, preflight, require_origin
-from constrain.server.http.errors import ApiError, on_api_error, on_failure, on_http_error, unavailable
+from constrain.server.http.errors import ApiError, on_error, on_failure, on_http_error, unavailable
 from constrain.server.logs import log_request
 from constrain.server.paths import HEALTH, with_full_path
 from constrain.server.sandbox.compiling import compile_here
@@ -83,7 +84,12 @@ class Application:
         self._paths = {route.endpoint: route.path_format for route in self._routes}
         self._app = Starlette(
             routes=self._routes,
-            exception_handlers={ApiError: on_api_error, HTTPException: on_http_error, Exception: on_failure},
+            exception_handlers={
+                ApiError: on_error,
+                FieldError: on_error,
+                HTTPException: on_http_error,
+                Exception: on_failure,
+            },
         )
         self._app.router.redirect_slashes = False  # clients do not send a body again; /health/ is another path
 

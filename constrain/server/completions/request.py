@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from constrain.fields.declared import Flag, Reads, within
 from constrain.fields.logprobs import logprobs_options
 from constrain.fields.sampling import LimitOrNone, smallest_limit
+from constrain.fields.values import invalid
 from constrain.fields.votes import VoteFields
 from constrain.generation.options import TOP_LOGPROBS
-from constrain.server.http.errors import ApiError, convert_field_errors
+from constrain.server.http.errors import convert_field_errors
 from constrain.server.requests.declared import AskingBody
 from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
 from constrain.server.requests.limits import RANGES
@@ -54,8 +55,7 @@ class CompletionBody(VoteFields, ContentFields, StreamFields, AskingBody):
         """Returns the number of answers written per prompt, of which the ``n`` best are returned."""
         n, best_of = self.n or 1, self.best_of
         if best_of is not None and best_of < n:
-            problem = f"{best_of} answers cannot yield the {n} that 'n' asks for"
-            raise ApiError(f"Invalid 'best_of': {problem}.", param="best_of", code="invalid_value")
+            raise invalid("best_of", f"{best_of} answers cannot yield the {n} that 'n' asks for.")
         return best_of or n
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from constrain.fields.declared import Reads, within
-from constrain.server.http.errors import ApiError, convert_field_errors
+from constrain.fields.values import invalid
+from constrain.server.http.errors import convert_field_errors
 from constrain.server.requests.declared import Body
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.texts import Text, read_texts
@@ -20,7 +21,7 @@ def _inputs(given: object, name: str) -> tuple[Text, ...]:
     for index, text in enumerate(inputs):
         if not text:
             place = name if isinstance(given, str) else f"{name}[{index}]"
-            raise ApiError(f"Invalid '{place}': it is an empty string.", param=place, code="invalid_value")
+            raise invalid(place, "it is an empty string.")
     return inputs
 
 

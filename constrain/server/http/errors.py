@@ -139,10 +139,13 @@ def timed_out() -> ApiError:
     )
 
 
-async def on_api_error(_: Request, error: Exception) -> JSONResponse:
-    """Returns the response for an ``ApiError``."""
-    assert isinstance(error, ApiError)
-    return error.response()
+async def on_error(_: Request, error: Exception) -> JSONResponse:
+    """Returns the response for an ``ApiError`` or a ``FieldError``."""
+    try:
+        with convert_field_errors():
+            raise error
+    except ApiError as found:
+        return found.response()
 
 
 async def on_http_error(request: Request, error: Exception) -> JSONResponse:

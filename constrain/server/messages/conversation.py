@@ -18,6 +18,7 @@ from constrain.fields.values import (
     FieldError,
     array,
     boolean,
+    invalid,
     mapping,
     missing,
     one_of,
@@ -26,6 +27,7 @@ from constrain.fields.values import (
     wrong_value,
 )
 from constrain.server.http.account import warn
+from constrain.server.requests.messages import wrong_message
 from constrain.server.requests.tools import omitted
 
 if TYPE_CHECKING:
@@ -97,7 +99,7 @@ def read_conversation(messages: object, system: object = None) -> list[dict[str,
     try:
         check_messages(found)
     except MessageError as error:  # the readers of the blocks have checked nearly everything
-        raise FieldError(f"Invalid 'messages': {error}.", param="messages", code="invalid_value") from error
+        raise invalid("messages", f"{error}.") from error
     return found
 
 
@@ -157,17 +159,17 @@ def _kind(block: Mapping[str, Any], place: str) -> str:
 
 
 def _not_text(kind: str, place: str) -> FieldError:
-    return _invalid(place, f"this server reads text only, no block of the type '{kind}'. {NOT_TEXT[kind]}.")
+    return invalid(place, f"this server reads text only, no block of the type '{kind}'. {NOT_TEXT[kind]}.")
 
 
 def _add_call(turn: _Turn, block: Mapping[str, Any], place: str) -> None:
     identifier = _identifier(block, "id", place)
     if identifier in turn.calls:
-        raise _invalid(f"{place}.id", f"another call in this turn has the id '{identifier:.80}', too.")
+        raise invalid(f"{place}.id", f"another call in this turn has the id '{identifier:.80}', too.")
     try:
         call = check_function_call(block, place, identifier, "input")
     except MessageError as error:
-        raise FieldError(f"Invalid value: {error}.", param=error.param, code="invalid_value") from error
+        raise wrong_message(error) from error
     function = {"name": call.name, "arguments": block.get("input")}
     turn.calls[identifier] = {"id": identifier, "type": "function", "function": function}
 
@@ -175,7 +177,7 @@ def _add_call(turn: _Turn, block: Mapping[str, Any], place: str) -> None:
 def _add_result(turn: _Turn, block: Mapping[str, Any], place: str) -> None:
     identifier = _identifier(block, "tool_use_id", place)
     if identifier in turn.results:
-        raise _invalid(f"{place}.tool_use_id", f"the call '{identifier:.80}' has two results.")
+        raise invalid(f"{place}.tool_use_id", f"the call '{identifier:.80}' has two results.")
     parts = [] if block.get("content") is None else _read_texts(block["content"], f"{place}.content", is_result=True)
     content = _BETWEEN.join(parts)
     if boolean(block, "is_error", f"{place}."):
@@ -186,7 +188,7 @@ def _add_result(turn: _Turn, block: Mapping[str, Any], place: str) -> None:
 def _identifier(block: Mapping[str, Any], name: str, place: str) -> str:
     identifier = required_text(block, name, f"{place}.")
     if not identifier:
-        raise _invalid(f"{place}.{name}", "an id must not be empty.")
+        raise invalid(f"{place}.{name}", "an id must not be empty.")
     return identifier
 
 
@@ -230,7 +232,7 @@ def _require_pairs(turns: Sequence[_Turn]) -> None:
     for before, turn in pairwise([*turns, _Turn("", "")]):
         left = [identifier for identifier in before.calls if identifier not in turn.results]
         if left:
-            raise _invalid(
+            raise invalid(
                 before.place,
                 f"these calls have no result: {', '.join(left):.200}. The next message must be the user's, with a "
                 "block of the type 'tool_result' for each.",
@@ -252,10 +254,6 @@ def _messages(turn: _Turn) -> list[dict[str, Any]]:
         for identifier, (_, content) in turn.results.items()
     ]
     return [*results, {"role": turn.role, "content": text}] if turn.texts or not results else results
-
-
-def _invalid(place: str, problem: str) -> FieldError:
-    return FieldError(f"Invalid '{place}': {problem}", param=place, code="invalid_value")
 
 
 def _empty(place: str) -> FieldError:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.values import refuse_together
-from constrain.server.http.errors import ApiError, convert_field_errors
+from constrain.fields.values import invalid, refuse_together
 from constrain.server.requests.limits import MESSAGE_RANGES
 from constrain.server.serving.models import find_model, require_name
 
@@ -42,9 +41,8 @@ def describe_model(models: Models, name: str) -> dict[str, Any]:
     }
 
 
-@convert_field_errors()
 def list_models(models: Models, query: Mapping[str, str]) -> dict[str, Any]:
-    """Returns a page of the models. Raises ``ApiError``.
+    """Returns a page of the models. Raises ``FieldError``.
 
     ``query``: may have ``limit``, the most models, and ``after_id`` or ``before_id``, the model next to the page.
     """
@@ -69,15 +67,11 @@ def _read_limit(query: Mapping[str, str]) -> int:
     least, most = MESSAGE_RANGES["limit"]
     limit = int(given[:20]) if given.isascii() and given.isdecimal() else 0
     if not least <= limit <= most:
-        raise _invalid("limit", f"expected a number from {least} to {most}")
+        raise invalid("limit", f"expected a number from {least} to {most}.")
     return limit
 
 
 def _position(names: list[str], query: Mapping[str, str], field: str) -> int:
     if query[field] not in names:
-        raise _invalid(field, "this server has no such model")
+        raise invalid(field, "this server has no such model.")
     return names.index(query[field])
-
-
-def _invalid(field: str, problem: str) -> ApiError:
-    return ApiError(f"Invalid '{field}': {problem}.", param=field, code="invalid_value")

@@ -191,7 +191,6 @@ def _read_format(asked: CountBody) -> tuple[str, Format | None]:
         raise FieldError(
             f"Invalid request: '{found[0]}' and '{found[1]}' cannot be used together: each says what the answer is.",
             param=found[1],
-            code="invalid_value",
         )
     if not found:
         return _FORMATS[0], None

@@ -96,6 +96,5 @@ def _read_choice(body: Mapping[str, Any], tools: tuple[Tool, ...], kinds: Sequen
             "Invalid value for 'tool_choice': it demands a call, but there are no tools that can be called."
             + name_hosted(kinds),
             param="tool_choice",
-            code="invalid_value",
         )
     return _CHOICES[kind], is_parallel

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.tools.checks import ANY_TOOL_NAME
-from constrain.fields.values import FieldError, array, mapping
+from constrain.fields.values import array, invalid, mapping
 from constrain.llama.decoding.sampling import LISTS, OPTIONS
 from constrain.server.requests.formats import ANY_OBJECT, Format, format_of, require_flat
 from constrain.server.requests.places import Place
@@ -99,11 +99,7 @@ def read_shape(given: object, name: str) -> Format | None:
         return format_of(ANY_OBJECT, place)
     if not isinstance(given, dict):
         what = f"{given!r:.80}" if isinstance(given, str) else f"of the type {type(given).__name__}"
-        raise FieldError(
-            f"Invalid '{name}': it is {what}; it must be \"json\" or a JSON Schema, which is an object.",
-            param=name,
-            code="invalid_value",
-        )
+        raise invalid(name, f'it is {what}; it must be "json" or a JSON Schema, which is an object.')
     require_flat(given, place)
     return format_of(given, place)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.values import FieldError, array, mapping, optional_text
+from constrain.fields.values import array, invalid, mapping, optional_text
 from constrain.server.requests.messages import read_messages
 from constrain.server.requests.refusals import unsupported
 from constrain.server.requests.tools import omitted
@@ -68,11 +68,7 @@ def _require_same(members: Mapping[str, Any], thinking: str, where: str) -> None
     """Raises ``FieldError`` for other reasoning in the field that other servers have for it."""
     other = optional_text(members, "reasoning_content", f"{where}.")
     if other and other != thinking:
-        raise FieldError(
-            f"Invalid '{where}.thinking': it differs from 'reasoning_content'; send one of them.",
-            param=f"{where}.thinking",
-            code="invalid_value",
-        )
+        raise invalid(f"{where}.thinking", "it differs from 'reasoning_content'; send one of them.")
 
 
 def _convert_call(call: object, where: str, default_id: str) -> dict[str, Any]:

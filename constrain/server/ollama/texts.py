@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from constrain.fields.declared import Flag, Reads, Text, inside, within
-from constrain.fields.values import array, wrong_type
-from constrain.server.http.errors import ApiError, convert_field_errors
+from constrain.fields.values import array, invalid, wrong_type
+from constrain.server.http.errors import convert_field_errors
 from constrain.server.ollama.options import OllamaOptions
 from constrain.server.requests.declared import Body
 from constrain.server.requests.limits import RANGES
@@ -30,7 +30,7 @@ def _inputs(given: object, name: str) -> tuple[str, ...]:
         if not isinstance(text, str):
             raise wrong_type(place, "a string", text)
         if not text:
-            raise ApiError(f"Invalid '{place}': it is an empty string.", param=place, code="invalid_value")
+            raise invalid(place, "it is an empty string.")
     return tuple(given)
 
 

@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from constrain import grammars
 from constrain.errors import GrammarError, LimitError, ModelError
+from constrain.fields.values import FieldError, invalid, missing
 from constrain.generation.observers.trace import TRACED_TOKENS
 from constrain.language.policies import CHOICES, policy_defaults
 from constrain.llama.model import default_model_path
@@ -18,7 +19,7 @@ from constrain.server.http.errors import ApiError
 from constrain.server.http.events import data_event
 from constrain.server.playground.budget import explain_token, show_budget
 from constrain.server.playground.inspecting import check_here, explain_here, free_text, refused
-from constrain.server.playground.language import FIELD, KINDS
+from constrain.server.playground.language import FIELD, KINDS, wrong_language
 from constrain.server.playground.objects import VERSION
 from constrain.server.playground.page import is_open, page_routes
 from constrain.server.playground.request import (
@@ -162,22 +163,20 @@ class Explanation(Inspecting):
     async def inspect(self, asked: LanguageRequest, served: ServedModel, session: Session) -> dict[str, Any]:
         """Returns the explanation. Raises ``ApiError``."""
         if asked.language is None:
-            raise ApiError(f"Missing required parameter: '{FIELD}'.", param=FIELD, code="missing_required_parameter")
+            raise missing(FIELD)
         vocabulary = served.model.vocabulary
         assert vocabulary.encode is not None
         text, n_ctx = asked.text.encode(), served.model.n_ctx
         if len(text) > n_ctx * longest_token(vocabulary):
-            raise ApiError(
-                f"Invalid 'text': it has {len(text)} bytes, more than fit into the {n_ctx} tokens of the context.",
-                param="text",
-                code="string_above_max_length",
-            )
+            fit = f"more than fit into the {n_ctx} tokens of the context"
+            message = f"Invalid 'text': it has {len(text)} bytes, {fit}."
+            raise FieldError(message, param="text", code="string_above_max_length")
         tokens = await self._serving.generator.run_in_thread(partial(vocabulary.encode, text))
         given = asked.language, asked.text, tokens, vocabulary.fingerprint
         try:
             return await session.run(vocabulary, explain_here, *given)
         except LimitError as error:
-            raise ApiError(f"Invalid {FIELD}: {error}", param=FIELD, code="invalid_value") from error
+            raise wrong_language(error) from error
 
 
 class _AtPlace(Inspecting):
@@ -192,7 +191,7 @@ class _AtPlace(Inspecting):
         try:
             return await generator.run_in_thread(partial(self.look, plan, asked))
         except LimitError as error:
-            raise ApiError(f"Invalid {FIELD}: {error}", param=FIELD, code="invalid_value") from error
+            raise wrong_language(error) from error
 
     @abstractmethod
     def look(self, plan: Plan, asked: PlaceRequest) -> dict[str, Any]:
@@ -219,23 +218,14 @@ def _require_tokens(asked: PlaceRequest, served: ServedModel) -> None:
     """Raises ``ApiError`` for token ids that no answer of the model has, and for too many."""
     n_vocab, n_ctx, eos = served.model.vocabulary.n_vocab, served.model.n_ctx, served.model.vocabulary.eos
     if len(asked.tokens) > n_ctx:
-        raise ApiError(
-            f"Invalid 'tokens': there are {len(asked.tokens)}, and the model's context holds {n_ctx}.",
-            param="tokens",
-            code="array_above_max_length",
-        )
+        message = f"Invalid 'tokens': there are {len(asked.tokens)}, and the model's context holds {n_ctx}."
+        raise FieldError(message, param="tokens", code="array_above_max_length")
     if not set(eos).isdisjoint(asked.tokens):
-        raise ApiError(
-            "Invalid 'tokens': the end of generation is among them; leave it out.", param="tokens", code="invalid_value"
-        )
+        raise invalid("tokens", "the end of generation is among them; leave it out.")
     places = {**{f"tokens[{index}]": token for index, token in enumerate(asked.tokens)}, "token": asked.token}
     for place, token in places.items():
         if token >= n_vocab:
-            raise ApiError(
-                f"Invalid '{place}': the model has {n_vocab} tokens, and none with the id {token}.",
-                param=place,
-                code="invalid_value",
-            )
+            raise invalid(place, f"the model has {n_vocab} tokens, and none with the id {token}.")
 
 
 PLAYGROUND = Dialect(

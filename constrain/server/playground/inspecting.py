@@ -17,7 +17,7 @@ from constrain.inspection.explanation import explain, token_steps
 from constrain.language.schema_text import parse_schema, plain_schema
 from constrain.partial.scanner import Scanner
 from constrain.quotes.keyword import may_have_quotes, sources_of, without_quotes
-from constrain.server.playground.language import FIELD
+from constrain.server.playground.language import wrong_language
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,17 +42,14 @@ def check_here(language: LanguageText, fingerprint: bytes) -> dict[str, Any]:
 
 
 def explain_here(language: LanguageText, text: str, tokens: Sequence[int], fingerprint: bytes) -> dict[str, Any]:
-    """Explains a text in the sandbox. Raises ``ApiError`` for a language that cannot be used.
+    """Explains a text in the sandbox. Raises ``FieldError`` for a language that cannot be used.
 
     ``tokens``: those of the text, since the sandbox has no tokenizer.
     """
-    from constrain.server.http.errors import ApiError
-
     try:
         return explain_text(language, text, tokens, _vocabulary_of(fingerprint))
     except (ConstrainError, RecursionError) as error:
-        why = _TOO_DEEP if isinstance(error, RecursionError) else error
-        raise ApiError(f"Invalid {FIELD}: {why}", param=FIELD, code="invalid_value") from error
+        raise wrong_language(_TOO_DEEP if isinstance(error, RecursionError) else error) from error
 
 
 def _vocabulary_of(fingerprint: bytes) -> Vocabulary:

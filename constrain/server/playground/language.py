@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.errors import ConstrainError
-from constrain.fields.values import mapping, one_of, required_text
+from constrain.fields.values import FieldError, mapping, one_of, required_text
 from constrain.gbnf.source import Gbnf
 from constrain.language.policies import CHOICES
 from constrain.language.short_schema import is_short, read_short
@@ -83,6 +83,11 @@ LANGUAGE = {
     "required": ["kind", "text"],
 }
 """The JSON Schema of the field ``language``."""
+
+
+def wrong_language(why: object) -> FieldError:
+    """Returns the error for a schema or grammar that cannot be used."""
+    return FieldError(f"Invalid {FIELD}: {why}", param=FIELD)
 
 
 def read_language(given: object, _: str = FIELD) -> LanguageText:

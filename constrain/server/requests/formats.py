@@ -11,6 +11,7 @@ from constrain.errors import ConstrainError, LimitError, describe_pointer
 from constrain.fields.values import (
     FieldError,
     boolean,
+    invalid,
     is_nested_deeper,
     kind_of,
     mapping,
@@ -138,12 +139,8 @@ def refuse_bare_schema(document: Mapping[str, Any], spelling: Spelling) -> None:
     if is_type or (kind is None and not _SCHEMA_SIGNS.isdisjoint(document)):
         inner = '"schema": {...}'
         wrapped = f'"{spelling.inner}": {{"name": "answer", {inner}}}' if spelling.inner else inner
-        raise FieldError(
-            f"Invalid '{spelling.field}': it is a JSON Schema; a format with one is "
-            f'{{"type": "json_schema", {wrapped}}}.',
-            param=spelling.field,
-            code="invalid_value",
-        )
+        whole = f'{{"type": "json_schema", {wrapped}}}'
+        raise invalid(spelling.field, f"it is a JSON Schema; a format with one is {whole}.")
 
 
 def _only_member(document: Mapping[str, Any], names: tuple[str, ...], place: str) -> tuple[str, Any]:
@@ -158,7 +155,6 @@ def _only_member(document: Mapping[str, Any], names: tuple[str, ...], place: str
         raise FieldError(
             f"Invalid '{place}': '{found[0]}' and '{found[1]}' cannot be used together: each says what the answer is.",
             param=f"{place}.{found[1]}",
-            code="invalid_value",
         )
     return f"{place}.{found[0]}", document[found[0]]
 
@@ -199,12 +195,8 @@ def _read_json_schema(document: Mapping[str, Any], spelling: Spelling, subset: S
     is_strict = inner.get("strict") not in ("true", "false") and boolean(inner, "strict", f"{where}.")
     name = required_text(inner, "name", f"{where}.") if is_strict else optional_text(inner, "name", f"{where}.")
     if is_strict and not TOOL_NAME.fullmatch(name or ""):
-        raise ApiError(
-            f"Invalid '{where}.name': string does not match pattern. Expected a string that matches the pattern "
-            f"'^{TOOL_NAME.pattern}$'.",
-            param=f"{where}.name",
-            code="invalid_value",
-        )
+        wanted = f"Expected a string that matches the pattern '^{TOOL_NAME.pattern}$'."
+        raise invalid(f"{where}.name", f"string does not match pattern. {wanted}")
     optional_text(inner, "description", f"{where}.")
     place = Place(spelling.schema, _JSON_SCHEMA, "schema for response_format" + (f" '{name:.64}'" if name else ""))
     require_flat(schema, place)

@@ -28,11 +28,16 @@ def read_messages(given: object, name: str = "messages") -> list[dict[str, Any]]
         messages = convert_function_calls(written)
         check_messages(messages)
     except MessageError as error:
-        raise FieldError(f"Invalid value: {error}.", param=error.param, code="invalid_value") from error
+        raise wrong_message(error) from error
     for sentence in unread_members(messages):
         warn(sentence)
     known = [read_members(message) for message in messages]
     return [{**message, "role": "system"} if message["role"] == "developer" else message for message in known]
+
+
+def wrong_message(error: MessageError) -> FieldError:
+    """Returns the error for a wrong message."""
+    return FieldError(f"Invalid value: {error}.", param=error.param)
 
 
 def _with_readable_result(message: Any) -> Any:
@@ -77,11 +82,8 @@ def _caller(message: Mapping[str, Any], where: str) -> dict[str, Any]:
     if not isinstance(call, dict):
         raise wrong_type(f"{where}.function_call", "an object", call)
     if message.get("tool_calls"):
-        raise FieldError(
-            f"Invalid value: {where}: 'function_call' and 'tool_calls' cannot be used together.",
-            param=f"{where}.function_call",
-            code="invalid_value",
-        )
+        problem = f"{where}: 'function_call' and 'tool_calls' cannot be used together"
+        raise FieldError(f"Invalid value: {problem}.", param=f"{where}.function_call")
     check_function_call(call, f"{where}.function_call", _CALL_ID)
     kept = {key: value for key, value in message.items() if key not in ("function_call", "tool_calls")}
     return {**kept, "tool_calls": [{"id": _CALL_ID, "type": "function", "function": call}]}
@@ -97,7 +99,6 @@ def _result(message: Mapping[str, Any], where: str, called: Mapping[str, Any] | 
             f"Invalid value: {where}: a message with role 'function' is the result of the call in the message before "
             f"it, which calls '{called.get('name')}'; this one is of '{name}'.",
             param=f"{where}.name",
-            code="invalid_value",
         )
     return {**result, "tool_call_id": _CALL_ID}
 
@@ -109,5 +110,4 @@ def _require_result(called: Mapping[str, Any] | None, index: int) -> None:
         raise FieldError(
             f"Invalid value: {where}: the call has no result; a message with role 'function' must follow.",
             param=where,
-            code="invalid_value",
         )

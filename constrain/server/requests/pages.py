@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from constrain.fields.values import one_of, wrong_type
-from constrain.server.http.errors import ApiError, convert_field_errors
+from constrain.fields.values import FieldError, one_of, wrong_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@convert_field_errors()
 def read_page(
     items: Sequence[T],
     query: Mapping[str, str],
@@ -23,7 +21,7 @@ def read_page(
     name: Callable[[T], str],
     describe: Callable[[T], Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Returns the page that a query asks for. Raises ``ApiError``.
+    """Returns the page that a query asks for. Raises ``FieldError``.
 
     Args:
         items: all items, the oldest first.
@@ -41,7 +39,7 @@ def read_page(
     if after is not None:
         ids = [name(item) for item in ordered]
         if after not in ids:
-            raise ApiError(f"Item with id '{after:.80}' not found.", param="after", code="invalid_value")
+            raise FieldError(f"Item with id '{after:.80}' not found.", param="after")
         ordered = ordered[ids.index(after) + 1 :]
     page = ordered[:limit]
     return {
@@ -59,9 +57,6 @@ def _limit(text: str, most: int) -> int:
     limit = int(text[:20])
     if not 1 <= limit <= most:
         side = "below_min" if limit < 1 else "above_max"
-        raise ApiError(
-            f"Invalid 'limit': Expected a value between 1 and {most}, but got {limit} instead.",
-            param="limit",
-            code=f"integer_{side}_value",
-        )
+        message = f"Invalid 'limit': Expected a value between 1 and {most}, but got {limit} instead."
+        raise FieldError(message, param="limit", code=f"integer_{side}_value")
     return limit

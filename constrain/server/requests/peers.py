@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 from constrain.composition.source import choice
 from constrain.fields.declared import Fields, Reads, Schema
-from constrain.fields.values import FieldError, array, boolean, kind_of, mapping
+from constrain.fields.values import FieldError, array, boolean, invalid, kind_of, mapping
 from constrain.gbnf.dialects import has_rules
 from constrain.gbnf.source import Gbnf
 from constrain.lark.source import Lark
@@ -88,11 +88,7 @@ def _read_structured(given: object, where: str) -> Format | None:
     found = [name for name in _MEMBERS if members.get(name) is not None and members[name] is not False]
     if len(found) != 1:
         listed = ", ".join(f"'{name}'" for name in _MEMBERS)
-        raise FieldError(
-            f"Invalid '{where}': it needs exactly one of {listed}, but has {len(found)}.",
-            param=where,
-            code="invalid_value",
-        )
+        raise invalid(where, f"it needs exactly one of {listed}, but has {len(found)}.")
     return _MEMBERS[found[0]][0](members[found[0]], f"{where}.{found[0]}")
 
 
@@ -164,7 +160,6 @@ class ContentFields(Fields):
                 f"Invalid request: '{found[0][0]}' and '{found[1][0]}' cannot be used together: each says what the "
                 "answer is.",
                 param=found[1][0],
-                code="invalid_value",
             )
         return found[0][1] if found else None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.fields.declared import Fields, Flag
-from constrain.fields.values import FieldError, refuse_together
+from constrain.fields.values import invalid, refuse_together
 from constrain.server.http.account import warn
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def take_prefill(
     is_text = last["role"] == "assistant" and not last.get("tool_calls")
     if not is_text or begins or (continues is False and begins is not False):
         if continues or begins is False:
-            raise _invalid(name, "the last message is none of the assistant with a text to continue.")
+            raise invalid(name, "the last message is none of the assistant with a text to continue.")
         return messages, ""
     content = last.get("content") or ""
     text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
@@ -108,16 +108,12 @@ def take_prefill(
     if not text:
         return messages[:-1] or messages, ""
     if len(messages) == 1:
-        raise _invalid(place, "there must be a message before the one that the model continues.")
+        raise invalid(place, "there must be a message before the one that the model continues.")
     if options.get("thinking") is True:
-        raise _invalid(place, "the model continues this message, without any reasoning before; ask for none.")
+        raise invalid(place, "the model continues this message, without any reasoning before; ask for none.")
     refuse_together(vote=vote, draft=options.get("draft"), prefill=True)
     stops = options.get("stop", ())
     if any(stop in text for stop in ([stops] if isinstance(stops, str) else stops)):
-        raise _invalid(place, "it holds a text of 'stop', at which the answer would end.")
+        raise invalid(place, "it holds a text of 'stop', at which the answer would end.")
     options["thinking"] = False
     return messages[:-1], text
-
-
-def _invalid(place: str, problem: str) -> FieldError:
-    return FieldError(f"Invalid '{place}': {problem}", param=place, code="invalid_value")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.fields.values import array, wrong_type
-from constrain.server.http.errors import ApiError
+from constrain.fields.values import FieldError, array, invalid, wrong_type
 
 if TYPE_CHECKING:
     from constrain.llama.model import Model
@@ -37,14 +36,10 @@ def text_tokens(model: Model, text: Text, param: str, *, whole: bool = False) ->
     n_vocab = model.vocabulary.n_vocab
     unknown = [token for token in tokens if token >= n_vocab]
     if unknown:
-        raise ApiError(
-            f"Invalid '{param}': the model has {n_vocab} tokens, and none has the id {unknown[0]}. Ids are those of "
-            "the model's own tokenizer.",
-            param=param,
-            code="invalid_value",
-        )
+        there = f"the model has {n_vocab} tokens, and none has the id {unknown[0]}"
+        raise invalid(param, f"{there}. Ids are those of the model's own tokenizer.")
     if not tokens:
-        raise ApiError(f"Invalid '{param}': it has no tokens.", param=param, code="invalid_value")
+        raise invalid(param, "it has no tokens.")
     return tokens
 
 
@@ -64,17 +59,14 @@ def _ids(given: list[object], place: str) -> tuple[int, ...]:
         if isinstance(token, bool) or not isinstance(token, int):
             raise wrong_type(f"{place}[{index}]", "an integer", token)
         if token < 0:
-            raise ApiError(
-                f"Invalid '{place}[{index}]': a token's id is 0 or more.",
-                param=f"{place}[{index}]",
-                code="integer_below_min_value",
-            )
+            message = f"Invalid '{place}[{index}]': a token's id is 0 or more."
+            raise FieldError(message, param=f"{place}[{index}]", code="integer_below_min_value")
         found.append(token)
     return tuple(found)
 
 
-def _empty(place: str) -> ApiError:
-    return ApiError(
+def _empty(place: str) -> FieldError:
+    return FieldError(
         f"Invalid '{place}': empty array. Expected an array with minimum length 1, but got an empty array instead.",
         param=place,
         code="empty_array",

@@ -21,6 +21,7 @@ from constrain.fields.values import (
     FieldError,
     array,
     boolean,
+    invalid,
     mapping,
     missing,
     one_of,
@@ -203,11 +204,8 @@ def read_tool(
     """
     name = required_text(inner, "name", f"{where}.")
     if not names.fullmatch(name):
-        raise ApiError(
-            f"Invalid '{where}.name': no tool can be called {name!r:.300}; its name must match '^{names.pattern}$'.",
-            param=f"{where}.name",
-            code="invalid_value",
-        )
+        problem = f"no tool can be called {name!r:.300}; its name must match '^{names.pattern}$'."
+        raise invalid(f"{where}.name", problem)
     if kind == "custom":
         place = Place(f"{where}.format", "invalid_grammar", f"grammar of the tool '{name:.64}'")
     else:
@@ -228,7 +226,7 @@ def read_tool(
         return tool_from_json({**members, "type": kind}), place
     except ToolError as error:
         param = where + (error.pointer or "").replace("/", ".")
-        raise ApiError(f"Invalid '{param}': {error.message}", param=param, code="invalid_value") from error
+        raise invalid(param, error.message) from error
     except ConstrainError as error:
         if kind == "custom":
             message = f"Invalid grammar: {error}"
@@ -242,11 +240,7 @@ def places_of(found: Sequence[tuple[Tool, Place]], field: str) -> dict[str, Plac
     places: dict[str, Place] = {}
     for index, (tool, place) in enumerate(found):
         if tool.name in places:
-            raise ApiError(
-                f"Invalid '{field}[{index}]': another tool is called '{tool.name}', too.",
-                param=f"{field}[{index}]",
-                code="invalid_value",
-            )
+            raise invalid(f"{field}[{index}]", f"another tool is called '{tool.name}', too.")
         places[tool.name] = place
     return places
 
@@ -277,7 +271,7 @@ def read_tool_choice(
         if named and given not in modes:
             written = json.dumps(_choice_of(named, field, is_flat=is_flat))
             message = f"Invalid value for '{field}': '{given}' is the name of a tool; write it as {written}."
-            raise FieldError(message, param=field, code="invalid_value")
+            raise FieldError(message, param=field)
         one_of(given, modes, field)
     elif not isinstance(given, dict):
         raise wrong_type(field, "a string or an object", given)
@@ -288,8 +282,7 @@ def read_tool_choice(
     try:
         read_choice(given, tools, field)
     except ValueError as error:
-        message = f"Invalid value for '{field}': {error}.{name_hosted(kinds)}"
-        raise ApiError(message, param=field, code="invalid_value") from error
+        raise FieldError(f"Invalid value for '{field}': {error}.{name_hosted(kinds)}", param=field) from error
     return given
 
 

@@ -13,6 +13,7 @@ from constrain.chat.prompt.messages import check_messages, misspelt_members, to_
 from constrain.errors import MessageError
 from constrain.fields.values import (
     array,
+    invalid,
     mapping,
     missing,
     one_of,
@@ -176,9 +177,7 @@ def _parts(content: Sequence[object], kinds: Sequence[str], place: str) -> list[
         part = mapping(given, where)
         kind = part.get("type")
         if kind in ("input_image", "input_file", "input_audio"):
-            raise ApiError(
-                f"Invalid '{where}': this server reads text only, no '{kind}'.", param=where, code="invalid_value"
-            )
+            raise invalid(where, f"this server reads text only, no '{kind}'.")
         one_of(kind, kinds, f"{where}.type")
         key = "refusal" if kind == "refusal" else "text"
         parts.append({"type": kind, key: required_text(part, key, f"{where}.")})
@@ -247,8 +246,7 @@ def conversation(items: Sequence[Item], instructions: str | None = None) -> list
     try:
         check_messages(messages)
     except MessageError as error:
-        problem = str(error).partition(": ")[2]
-        raise ApiError(f"Invalid 'input': {problem}", param="input", code="invalid_value") from error
+        raise invalid("input", error.args[1]) from error
     return messages
 
 

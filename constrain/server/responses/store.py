@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from constrain.fields.values import array
-from constrain.server.http.errors import ApiError, convert_field_errors
+from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.pages import read_page
 from constrain.server.responses.input import REFERENCE, add_ids, read_items
@@ -105,11 +105,10 @@ class ResponseStore(ABC):
     def resolve(self, owner: str, items: Sequence[Item]) -> tuple[Item, ...]:
         """Returns items with kept ones of this owner in place of the references to them.
 
-        Raises ``ApiError`` for more references than a conversation may have messages.
+        Raises ``FieldError`` for more references than a conversation may have messages.
         """
         wanted = [item["id"] for item in items if item["type"] == REFERENCE]
-        with convert_field_errors():
-            array(wanted, "input", RANGES["messages"][1])
+        array(wanted, "input", RANGES["messages"][1])
         kept: dict[str, dict[str, Item]] = {}
         for response_id in {name for item_id in wanted for name in _responses_of(item_id)} if self.keeps else ():
             found = self.read(owner, response_id)
@@ -177,7 +176,7 @@ def _make_stored(
 
 
 def input_items_page(stored: StoredResponse, query: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the page of input items that a query asks for (``limit``, ``order``, ``after``). Raises ``ApiError``."""
+    """Returns the page of input items that a query asks for; see ``read_page``. Raises ``FieldError``."""
     return read_page(
         stored.input_items, query, most=RANGES["limit"][1], default=20, name=itemgetter("id"), describe=dict
     )

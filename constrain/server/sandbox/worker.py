@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 from constrain import kernel
 from constrain.chat.tools.openai import tool_from_json
 from constrain.errors import ConstrainError
+from constrain.fields.values import FieldError
 from constrain.generation.plan import Language
 from constrain.inspection.check import readable_tokens
 from constrain.regex.source import Regex
@@ -242,7 +243,7 @@ def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Done | Fail
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - the server raises it again
-        is_expected = isinstance(error, ApiError | ConstrainError | RecursionError)
+        is_expected = isinstance(error, ApiError | ConstrainError | FieldError | RecursionError)
         return Failed(error, "" if is_expected else traceback.format_exc())
 
 

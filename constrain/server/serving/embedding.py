@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from constrain.errors import ModelError
+from constrain.fields.values import FieldError, invalid
 from constrain.server.http.account import current
 from constrain.server.http.errors import ApiError, context_overflow, failure, unavailable
 from constrain.server.requests.texts import text_tokens
@@ -138,10 +139,10 @@ def _embed(model: Model, tokens: Sequence[int]) -> NDArray[np.float32]:
         raise _convert_error(model, error) from error
 
 
-def _convert_error(model: Model, error: ModelError) -> ApiError:
+def _convert_error(model: Model, error: ModelError) -> ApiError | FieldError:
     if model.is_closed:
         return unavailable("The model was closed.")
-    return ApiError(f"The model makes no embeddings: {error}", param="model", code="invalid_value")
+    return FieldError(f"The model makes no embeddings: {error}", param="model")
 
 
 def _require_dimensions(asked: EmbeddingRequest, size: int) -> None:
@@ -151,8 +152,4 @@ def _require_dimensions(asked: EmbeddingRequest, size: int) -> None:
     not say so.
     """
     if asked.dimensions not in (None, size):
-        raise ApiError(
-            f"Invalid 'dimensions': the vectors of '{asked.model}' have {size}, and are not shortened.",
-            param="dimensions",
-            code="invalid_value",
-        )
+        raise invalid("dimensions", f"the vectors of '{asked.model}' have {size}, and are not shortened.")

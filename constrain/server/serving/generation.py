@@ -23,14 +23,14 @@ from constrain.errors import (
     PrefixError,
     ToolError,
 )
-from constrain.fields.values import array
+from constrain.fields.values import FieldError, array, invalid
 from constrain.generation.completion import Finished
 from constrain.generation.options import add_defaults
 from constrain.generation.planning import add_constraint, make_plan, plan_continuation
 from constrain.generation.running import Run
 from constrain.generation.voting import decide
 from constrain.server.http.account import current
-from constrain.server.http.errors import ApiError, context_overflow, convert_field_errors, too_busy, unavailable
+from constrain.server.http.errors import ApiError, context_overflow, too_busy, unavailable
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.texts import text_tokens
 from constrain.server.sandbox.compiling import compile_for
@@ -403,11 +403,8 @@ def _make_plan(served: ServedModel, question: Question) -> Plan:
     model, prompt = served.model, question.prompt
     unknown = [token for token in question.options.get("logit_bias", ()) if token >= model.vocabulary.n_vocab]
     if unknown:
-        raise ApiError(
-            f"Invalid key in 'logit_bias': {unknown[0]}. The model has {model.vocabulary.n_vocab} tokens.",
-            param="logit_bias",
-            code="invalid_value",
-        )
+        problem = f"{unknown[0]}. The model has {model.vocabulary.n_vocab} tokens."
+        raise FieldError(f"Invalid key in 'logit_bias': {problem}", param="logit_bias")
     refuse_endless(question, model)
     options = add_defaults(served.defaults, question.options)
     with _convert_errors(served, question):
@@ -429,8 +426,7 @@ def refuse_endless(question: Question, model: Model) -> None:
     """Raises ``ApiError`` for a prompt that is too long to fit, before its tokens are counted."""
     prompt, place = question.prompt, question.places.prompt
     if isinstance(prompt, list):
-        with convert_field_errors():
-            array(prompt, place, RANGES["messages"][1])
+        array(prompt, place, RANGES["messages"][1])
     longest = longest_token(model.vocabulary)
     if (size := text_size(prompt) + len(question.prefill.encode())) > model.n_ctx * longest:
         there = f"there are {size} bytes of text in your {place}"
@@ -456,30 +452,26 @@ def _add_constraint(
 
 @contextlib.contextmanager
 def _convert_errors(served: ServedModel, question: Question) -> Iterator[None]:
-    """Converts errors in a question to ``ApiError``."""
+    """Converts errors in a question to ``ApiError`` and ``FieldError``."""
+    places = question.places
     try:
         yield
     except ModelError as error:
         if served.model.is_closed:
             raise unavailable("The model was closed.") from error
-        raise ApiError(
-            f"The model's chat template refuses the messages: {error}",
-            param=question.places.prompt,
-            code="invalid_value",
-        ) from error
+        raise FieldError(f"The model's chat template refuses the messages: {error}", param=places.prompt) from error
     except ToolError as error:
-        raise ApiError(str(error), param=question.places.tools, code="invalid_value") from error
+        raise FieldError(str(error), param=places.tools) from error
     except ConstrainError as error:
-        tools = question.places.tools if question.options.get("tools") else ""
+        tools = places.tools if question.options.get("tools") else ""
         raise answer_error(question.content, error, tools=tools) from error
-    except PrefixError as error:
-        name = question.places.prompt if question.prefill else "prefix"
-        raise ApiError(f"Invalid '{name}': {error}.", param=name, code="invalid_value") from error
-    except (CertificateError, DraftError) as error:
-        name = "draft" if isinstance(error, DraftError) else "certificate"
-        raise ApiError(f"Invalid '{name}': {error}.", param=name, code="invalid_value") from error
+    except (CertificateError, DraftError, PrefixError) as error:
+        own = {CertificateError: "certificate", DraftError: "draft", PrefixError: "prefix"}[type(error)]
+        raise invalid(places.prompt if own == "prefix" and question.prefill else own, f"{error}.") from error
+    except FieldError:
+        raise
     except ValueError as error:
-        raise ApiError(str(error), param=question.places.prompt, code="invalid_value") from error
+        raise FieldError(str(error), param=places.prompt) from error
 
 
 def _submit(answers: Answers, question: Question, most: int | None, room: int) -> None:

@@ -24,7 +24,7 @@ from openai.types import Model as ModelObject
 from constrain.fields.values import missing
 from constrain.generation.options import ChatOptions
 from constrain.server.http.account import current
-from constrain.server.http.errors import SERVER_ERROR, ApiError, convert_field_errors, unavailable
+from constrain.server.http.errors import SERVER_ERROR, ApiError, unavailable
 from constrain.server.requests.body import LATEST
 from constrain.server.serving.waiting import any_done
 from constrain.thread_pools import start_pool
@@ -367,9 +367,8 @@ def find_model(models: Models, name: str) -> ModelSource:
     return source
 
 
-@convert_field_errors()
 def only_model(models: Models) -> str:
-    """Returns the name of the only model, for requests that name none. Raises ``ApiError`` if there are several."""
+    """Returns the name of the only model, for requests that name none. Raises ``FieldError`` if there are several."""
     states = models.states()
     if len(states) > 1:
         raise missing("model")
