@@ -22,7 +22,9 @@ _Level: TypeAlias = Annotated[Any, WithJsonSchema({"enum": [*EFFORTS]})]
 Tokens: TypeAlias = Annotated[int | None, within((0, None))]
 
 
-class _Reasoning(Fields):
+class Reasoning(Fields):
+    """``reasoning`` in OpenAI's form, and OpenRouter's."""
+
     effort: _Level = None
     enabled: Flag = None
     max_tokens: Tokens = None
@@ -54,7 +56,7 @@ class ThinkingFields(Fields):
     chat_template_kwargs: Annotated[
         dict[str, Any] | None, Reads(lambda given, name: mapping(given, name) if given else None, {"type": "object"})
     ] = None
-    reasoning: Annotated[_Reasoning | None, inside(_Reasoning)] = None
+    reasoning: Annotated[Reasoning | None, inside(Reasoning)] = None
     reasoning_effort: _Level = None
     think: Annotated[Any, Reads(_think, {"anyOf": [{"enum": [*EFFORTS]}, {"type": "boolean"}]})] = None
     enable_thinking: Flag = None
@@ -69,7 +71,7 @@ class ThinkingFields(Fields):
         found: ChatOptions = {}
         if self.chat_template_kwargs:
             found["template_variables"] = self.chat_template_kwargs
-        reasoning = self.reasoning or _Reasoning()
+        reasoning = self.reasoning or Reasoning()
         thinking = self.thinking if isinstance(self.thinking, Thinking) else Thinking()
         levels = {"reasoning_effort": self.reasoning_effort, "reasoning.effort": reasoning.effort}
         levels["think"] = self.think if isinstance(self.think, str) else None

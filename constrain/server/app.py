@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from constrain.server.settings import Settings
 
 _CALLED_IN_SANDBOX = (*(reader for dialect in DIALECTS for reader in dialect.readers), read_here, compile_here)
-"""Functions that are called in the processes of the sandbox."""
+"""Functions that are called in the processes of the sandbox, and bodies that are read there."""
 
 Workers.modules = tuple(function.__module__ for function in _CALLED_IN_SANDBOX)
 

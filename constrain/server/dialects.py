@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers
 
 from constrain.server.chat.endpoint import CHAT
-from constrain.server.chat.request import read_chat_request
+from constrain.server.chat.request import ChatBody
 from constrain.server.completions.endpoint import COMPLETIONS
 from constrain.server.embeddings.endpoint import EMBEDDINGS
 from constrain.server.llama_server.routes import llama_server
@@ -33,7 +33,7 @@ DIALECTS = (
     COMPLETIONS,
     EMBEDDINGS,
     MESSAGES,
-    llama_server(read_chat_request),
+    llama_server(ChatBody),
     OLLAMA,
     PLAYGROUND,
 )

@@ -14,11 +14,11 @@ from constrain.fields.thinking import ThinkingFields
 from constrain.fields.values import FieldError
 from constrain.generation.options import MAY_BE_NONE, ChatOptions
 from constrain.llama.decoding.sampling import OPTIONS
-from constrain.server.chat.request import read_chat_request
-from constrain.server.completions.request import read_completion_request
+from constrain.server.chat.request import ChatBody
+from constrain.server.completions.request import CompletionBody
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import RANGES
-from constrain.server.responses.request import read_request
+from constrain.server.responses.request import ResponseBody
 from constrain.server.settings import Settings
 from tests.support import for_each
 
@@ -35,15 +35,15 @@ def read_line(fields: dict[str, Any]) -> dict[str, Any]:
 
 def read_chat(fields: dict[str, Any]) -> dict[str, Any]:
     messages = [{"role": "user", "content": "a"}]
-    return dict(read_chat_request({"model": "m", "messages": messages, **fields}, Settings()).question.options)
+    return dict(ChatBody.ask({"model": "m", "messages": messages, **fields}, Settings()).question.options)
 
 
 def read_response(fields: dict[str, Any]) -> dict[str, Any]:
-    return dict(read_request({"model": "m", "input": "a", **fields}).options)
+    return dict(ResponseBody.ask({"model": "m", "input": "a", **fields}, Settings()).options)
 
 
 def read_completion(fields: dict[str, Any]) -> dict[str, Any]:
-    options = dict(read_completion_request({"model": "m", "prompt": "a", **fields}, Settings()).options)
+    options = dict(CompletionBody.ask({"model": "m", "prompt": "a", **fields}, Settings()).question.options)
     del options["max_tokens"]  # has a default there
     return options
 

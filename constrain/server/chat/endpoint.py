@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
-from constrain.server.chat.request import read_chat_request
+from constrain.server.chat.request import ChatBody
 from constrain.server.chat.response import Heading
 from constrain.server.chat.stream import ChunkWriter
 from constrain.server.serving.answering import Answering
@@ -31,8 +31,8 @@ def _make_writer(request: ChatRequest, _: ServedModel) -> ChunkWriter:
 
 
 def _routes(serving: Serving) -> list[Route]:
-    return [Route("/v1/chat/completions", Answering(serving, read_chat_request, _make_writer), methods=["POST"])]
+    return [Route("/v1/chat/completions", Answering(serving, ChatBody, _make_writer), methods=["POST"])]
 
 
-CHAT = Dialect(_routes, (read_chat_request,))
+CHAT = Dialect(_routes, (ChatBody,))
 """OpenAI's chat completions."""

@@ -12,7 +12,6 @@ from constrain.fields.logprobs import LogprobFields
 from constrain.fields.sampling import DraftFields, Limit, ShowingFields, smallest_limit
 from constrain.fields.thinking import ThinkingFields
 from constrain.fields.votes import VoteFields
-from constrain.server.http.errors import convert_field_errors
 from constrain.server.requests.declared import AskingBody
 from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
 from constrain.server.requests.functions import read_functions, uses_functions
@@ -26,8 +25,6 @@ from constrain.server.requests.streams import StreamFields
 from constrain.server.requests.tools import read_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from constrain.chat.tools.kinds import Tool
     from constrain.generation.options import ChatOptions
     from constrain.server.settings import Settings
@@ -59,6 +56,31 @@ class ChatBody(
     parallel_tool_calls: Flag = None
     n: Annotated[int | None, within(RANGES["n"])] = None
 
+    def request(self, settings: Settings) -> ChatRequest:
+        """Returns the request. Raises ``ApiError`` or ``FieldError`` with the place."""
+        streaming = self.streaming()
+        limits = {"max_completion_tokens": self.max_completion_tokens, "max_tokens": self.max_tokens}
+        max_tokens, name = smallest_limit(limits)
+        options: ChatOptions = {**self.plain_options(), **self.logprobs_options(), **max_tokens}
+        options |= self.thinking_options(max_tokens.get("max_tokens"))
+        content = read_format(self.response_format, RESPONSE_FORMAT, settings.strict_subset)
+        content = self.content({"response_format": content})
+        given = self.given("functions", "function_call", "tools", "tool_choice")
+        has_functions = uses_functions(given)
+        if has_functions:
+            tools = read_functions(given, settings.strict_subset)
+        else:
+            tools = read_tools(given, settings.strict_subset, is_flat=False)
+        has_schema = content is not None and isinstance(content.schema, str)
+        self.require_quotes(has_schema=has_schema or bool(tools.all))
+        options |= tools.options(parallel=self.parallel_tool_calls is not False and not has_functions)
+        places = Places("messages", name, tools.field, tools.places)
+        n = self.n or 1
+        vote = self.votes(n, stream=streaming.is_wanted, logprobs=options.get("logprobs", False))
+        messages, prefill = take_prefill(self, self.messages, options, vote=vote)
+        question = Question(messages, content, options, places, n, vote, prefill)
+        return ChatRequest(self.model, (question,), streaming, tools.all, has_functions)
+
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest(Asked):
@@ -72,35 +94,3 @@ class ChatRequest(Asked):
 
     tools: tuple[Tool, ...]
     has_functions: bool
-
-
-@convert_field_errors()
-def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatRequest:
-    """Reads a parsed body. Raises ``ApiError`` with the place.
-
-    Compiles grammars and schemas of tools. Unknown fields are accepted; known fields that this server cannot honour are
-    refused.
-    """
-    asked = ChatBody.read(body)
-    streaming = asked.streaming()
-    limits = {"max_completion_tokens": asked.max_completion_tokens, "max_tokens": asked.max_tokens}
-    max_tokens, name = smallest_limit(limits)
-    options: ChatOptions = {**asked.plain_options(), **asked.logprobs_options(), **max_tokens}
-    options |= asked.thinking_options(max_tokens.get("max_tokens"))
-    content = read_format(asked.response_format, RESPONSE_FORMAT, settings.strict_subset)
-    content = asked.content(content, "response_format")
-    given = asked.given("functions", "function_call", "tools", "tool_choice")
-    has_functions = uses_functions(given)
-    if has_functions:
-        tools = read_functions(given, settings.strict_subset)
-    else:
-        tools = read_tools(given, settings.strict_subset, is_flat=False)
-    has_schema = content is not None and isinstance(content.schema, str)
-    asked.require_quotes(has_schema=has_schema or bool(tools.all))
-    options |= tools.options(parallel=asked.parallel_tool_calls is not False and not has_functions)
-    places = Places("messages", name, tools.field, tools.places)
-    n = asked.n or 1
-    vote = asked.votes(n, stream=streaming.is_wanted, logprobs=options.get("logprobs", False))
-    messages, prefill = take_prefill(asked, asked.messages, options, vote=vote)
-    question = Question(messages, content, options, places, n, vote, prefill)
-    return ChatRequest(asked.model, question, streaming, tools.all, has_functions)

@@ -9,7 +9,7 @@ from openai.types import CreateEmbeddingResponse, Embedding
 from openai.types.create_embedding_response import Usage
 from starlette.routing import Route
 
-from constrain.server.embeddings.request import read_embedding_request
+from constrain.server.embeddings.request import EmbeddingBody
 from constrain.server.serving.dialect import Dialect
 from constrain.server.serving.embedding import Embeddings
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def _routes(serving: Serving) -> list[Route]:
-    return [Route("/v1/embeddings", Embeddings(serving, read_embedding_request, _response), methods=["POST"])]
+    return [Route("/v1/embeddings", Embeddings(serving, EmbeddingBody, _response), methods=["POST"])]
 
 
-EMBEDDINGS = Dialect(_routes, (read_embedding_request,))
+EMBEDDINGS = Dialect(_routes, (EmbeddingBody,))
 """OpenAI's embeddings."""
 
 

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from constrain.fields.declared import Reads, within
 from constrain.fields.values import invalid
-from constrain.server.http.errors import convert_field_errors
 from constrain.server.requests.declared import Body
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.texts import Text, read_texts
 from constrain.server.serving.embedding import EmbeddingRequest, Encoding
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from constrain.server.settings import Settings
 
 
 def _inputs(given: object, name: str) -> tuple[Text, ...]:
@@ -32,9 +31,6 @@ class EmbeddingBody(Body):
     encoding_format: Encoding = "float"
     dimensions: Annotated[int | None, within((1, None))] = None
 
-
-@convert_field_errors()
-def read_embedding_request(body: Mapping[str, Any]) -> EmbeddingRequest:
-    """Reads a parsed body. Raises ``ApiError`` with the place."""
-    asked = EmbeddingBody.read(body)
-    return EmbeddingRequest(asked.model, asked.input, asked.encoding_format, asked.dimensions)
+    def request(self, _: Settings) -> EmbeddingRequest:
+        """Returns the request."""
+        return EmbeddingRequest(self.model, self.input, self.encoding_format, self.dimensions)

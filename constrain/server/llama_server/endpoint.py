@@ -8,53 +8,41 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.server.llama_server.request import ContinuationRequest
 from constrain.server.llama_server.tokens import prompt_tokens
-from constrain.server.llama_server.writer import ContinuationWriter
 from constrain.server.serving.answering import Answering
 from constrain.server.serving.endpoint import Inspecting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from starlette.responses import JSONResponse
     from starlette.types import Send
 
     from constrain.llama.model import Model
-    from constrain.server.llama_server.request import TokensRequest
+    from constrain.server.requests.declared import Body
     from constrain.server.sandbox.session import Session
-    from constrain.server.serving.answering import Reads
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.models import ServedModel
 
 
 class Continuing(Answering[ContinuationRequest]):
-    """An endpoint whose model continues a prompt. ``read``: function that reads a parsed body."""
-
-    def __init__(self, serving: Serving, read: Reads[ContinuationRequest]) -> None:
-        super().__init__(serving, read, ContinuationWriter)
+    """An endpoint whose model continues a prompt."""
 
     async def respond(self, asked: ContinuationRequest, session: Session, send: Send) -> JSONResponse | None:
         """Returns the response to a request that was read; see ``Answering``."""
         async with self._serving.models.lease(self.find(asked.model)) as served:
             prompt = await self._serving.generator.run_in_thread(partial(prompt_tokens, served.model, asked))
-            return await super().respond(replace(asked, prompt=prompt), session, send)
+            asked = replace(asked, questions=(replace(asked.question, prompt=prompt),))
+            return await super().respond(asked, session, send)
 
 
 class Tokens(Inspecting):
-    """An endpoint that converts texts or tokens.
+    """An endpoint that converts texts or tokens. ``convert``: function that returns the answer of a model."""
 
-    ``convert``: function that returns the answer of a model; see ``Inspecting`` for the others.
-    """
-
-    def __init__(
-        self,
-        serving: Serving,
-        read: Callable[[Mapping[str, Any]], TokensRequest],
-        convert: Callable[[Model, TokensRequest], dict[str, Any]],
-    ) -> None:
-        super().__init__(serving, read)
+    def __init__(self, serving: Serving, body: type[Body], convert: Callable[[Model, Any], dict[str, Any]]) -> None:
+        super().__init__(serving, body)
         self._convert = convert
 
-    async def inspect(self, asked: TokensRequest, served: ServedModel, _: Session) -> dict[str, Any]:
+    async def inspect(self, asked: Any, served: ServedModel, _: Session) -> dict[str, Any]:
         """Returns the answer; see ``Inspecting``."""
         return await self._serving.generator.run_in_thread(partial(self._convert, served.model, asked))
 

@@ -12,20 +12,20 @@ from constrain.fields.declared import Fields, Flag, Reads, Text, within
 from constrain.fields.sampling import MAX_TOKEN_ID, read_token_ids, seeds, smallest_limit, stops
 from constrain.fields.values import array, boolean, integer, mapping, required_text, wrong_type
 from constrain.server.http.account import warn
-from constrain.server.http.errors import convert_field_errors
 from constrain.server.requests.declared import AskingBody, UnnamedBody
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.peers import ContentFields
 from constrain.server.requests.places import Places
-from constrain.server.requests.question import Question
+from constrain.server.requests.question import Asked, Question
 from constrain.server.requests.refusals import ON_ALL_ENDPOINTS, unsupported
 from constrain.server.requests.streams import Streaming
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from typing_extensions import Self
+
     from constrain.generation.options import ChatOptions
-    from constrain.server.requests.formats import Format
     from constrain.server.settings import Settings
 
 PLACES = Places("prompt", "n_predict")
@@ -98,19 +98,15 @@ class _AskingBody(ContentFields, AskingBody, UnnamedBody):
     return_tokens: Flag = None
     stream: Flag = None
 
-    def request(self, pieces: tuple[Piece, ...], *, names_tokens: bool) -> ContinuationRequest:
+    def continued(self, pieces: tuple[Piece, ...], *, names_tokens: bool) -> ContinuationRequest:
         """Returns the request. Negative limits are none."""
         limits = {"max_tokens": self.max_tokens, "n_predict": self.n_predict}
         given = {name: None if most is None or most < 0 else most for name, most in limits.items()}
         options: ChatOptions = {**self.plain_options(), **smallest_limit(given)[0]}
+        question = Question((), self.content({}), options, PLACES)
+        streaming = Streaming(self.stream or False)
         return ContinuationRequest(
-            self.model,
-            pieces,
-            names_tokens,
-            self.content(None, "response_format"),
-            options,
-            self.return_tokens or False,
-            Streaming(self.stream or False),
+            self.model, (question,), streaming, pieces, names_tokens, self.return_tokens or False
         )
 
 
@@ -118,6 +114,10 @@ class CompletionBody(_AskingBody):
     """The body of ``/completion``."""
 
     prompt: Annotated[tuple[Piece, ...], Reads(_read_prompt, {"anyOf": [{"type": "string"}, _PIECES]})]
+
+    def request(self, _: Settings) -> ContinuationRequest:
+        """Returns the request. Raises ``FieldError``."""
+        return self.continued(self.prompt, names_tokens=True)
 
 
 class InfillBody(_AskingBody):
@@ -127,6 +127,19 @@ class InfillBody(_AskingBody):
     input_suffix: str
     input_extra: Annotated[list[_File] | None, Reads(_read_files, list[_File])] = None
     prompt: Text = None
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any], place: str = "") -> Self:
+        """Reads a body, without what only sharpens the text in a gap. Raises ``FieldError``."""
+        return super().read(_without_infill(given), place)
+
+    def request(self, _: Settings) -> ContinuationRequest:
+        """Returns the request. Raises ``FieldError``."""
+        pieces: list[Piece] = []
+        for file in self.input_extra or ():
+            pieces += [Gap.FILE, f"{file.filename or ''}\n{file.text}"]
+        pieces += [Gap.PREFIX, self.input_prefix + (self.prompt or ""), Gap.SUFFIX, self.input_suffix, Gap.MIDDLE]
+        return self.continued(tuple(pieces), names_tokens=False)
 
 
 class TokenizeBody(UnnamedBody):
@@ -139,6 +152,27 @@ class TokenizeBody(UnnamedBody):
     parse_special: Flag = None
     with_pieces: Flag = None
 
+    @classmethod
+    def read(cls, given: Mapping[str, Any], place: str = "") -> Self:
+        """Reads a body. Raises ``FieldError``, also for messages, and for a body without a text."""
+        if given.get("messages") is not None:
+            raise unsupported("messages", "Ask /apply-template for the prompt, and send it as 'content'.")
+        found = super().read(given, place)
+        boolean(given, "add_special" if found.prompt is None else "add_special_tokens")
+        if found.prompt is None:
+            required_text(given, "content")
+        return found
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        return self.prompt or self.content or ""
+
+    @property
+    def begins(self) -> bool:
+        """Whether the begin-of-text token comes first: in vLLM's form unless the request says otherwise."""
+        return bool(self.add_special) if self.prompt is None else self.add_special_tokens is not False
+
 
 class DetokenizeBody(UnnamedBody):
     """The body of ``/detokenize``."""
@@ -147,97 +181,18 @@ class DetokenizeBody(UnnamedBody):
 
 
 @dataclass(frozen=True, slots=True)
-class ContinuationRequest:
-    """The checked fields of a request for a continuation, or for the text in a gap.
+class ContinuationRequest(Asked):
+    """A request for a continuation, or for the text in a gap. Its question has a prompt once the model has made it.
 
     Attributes:
-        model: name of the model; ``""`` for the only one.
         pieces: pieces of the prompt.
         names_tokens: whether names of special tokens in texts stand for these tokens.
-        content: format that the answer must match; ``None`` for any text.
-        options: options for the generation.
         returns_tokens: whether the answer has its token ids.
-        streaming: how the answer is sent.
-        prompt: token ids of the prompt, once the model has made them.
     """
 
-    model: str
     pieces: tuple[Piece, ...]
     names_tokens: bool
-    content: Format | None
-    options: ChatOptions
     returns_tokens: bool
-    streaming: Streaming
-    prompt: tuple[int, ...] = ()
-
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        """The question, as a tuple of one."""
-        return (Question(self.prompt, self.content, self.options, PLACES),)
-
-
-@dataclass(frozen=True, slots=True)
-class TokensRequest:
-    """The checked fields of a request that converts a text into tokens, or tokens into a text.
-
-    Attributes:
-        model: name of the model; ``""`` for the only one.
-        content: text, or token ids.
-        names_tokens: whether names of special tokens in the text stand for these tokens.
-        adds_special: whether the begin-of-text token comes first, if the model uses one.
-        with_pieces: whether each token is described with its text.
-    """
-
-    model: str
-    content: str | tuple[int, ...]
-    names_tokens: bool = True
-    adds_special: bool = False
-    with_pieces: bool = False
-
-
-@convert_field_errors()
-def read_completion(body: Mapping[str, Any], settings: Settings) -> ContinuationRequest:  # noqa: ARG001 - as all readers
-    """Reads a parsed body of ``/completion``. Raises ``ApiError`` with the place."""
-    asked = CompletionBody.read(body)
-    return asked.request(asked.prompt, names_tokens=True)
-
-
-@convert_field_errors()
-def read_infill(body: Mapping[str, Any], settings: Settings) -> ContinuationRequest:  # noqa: ARG001 - as all readers
-    """Reads a parsed body of ``/infill``. Raises ``ApiError`` with the place."""
-    asked = InfillBody.read(_without_infill(body))
-    pieces: list[Piece] = []
-    for file in asked.input_extra or ():
-        pieces += [Gap.FILE, f"{file.filename or ''}\n{file.text}"]
-    pieces += [Gap.PREFIX, asked.input_prefix + (asked.prompt or ""), Gap.SUFFIX, asked.input_suffix, Gap.MIDDLE]
-    return asked.request(tuple(pieces), names_tokens=False)
-
-
-@convert_field_errors()
-def read_tokenize(body: Mapping[str, Any]) -> TokensRequest:
-    """Reads a parsed body of ``/tokenize``. Raises ``ApiError`` with the place.
-
-    vLLM's text begins with the special tokens of the model unless ``add_special_tokens`` is false.
-    """
-    if body.get("messages") is not None:
-        raise unsupported("messages", "Ask /apply-template for the prompt, and send it as 'content'.")
-    asked = TokenizeBody.read(body)
-    is_prompt = asked.prompt is not None
-    adds_special = boolean(body, "add_special_tokens") is not False if is_prompt else boolean(body, "add_special")
-    return TokensRequest(
-        asked.model,
-        required_text(body, "content") if asked.prompt is None else asked.prompt,
-        names_tokens=asked.parse_special is not False,
-        adds_special=adds_special or False,
-        with_pieces=asked.with_pieces or False,
-    )
-
-
-@convert_field_errors()
-def read_detokenize(body: Mapping[str, Any]) -> TokensRequest:
-    """Reads a parsed body of ``/detokenize``. Raises ``ApiError`` with the place."""
-    asked = DetokenizeBody.read(body)
-    return TokensRequest(asked.model, tuple(asked.tokens))
 
 
 def _without_infill(body: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from constrain.server.serving.generation import refuse_endless
 
 if TYPE_CHECKING:
     from constrain.llama.model import Model
-    from constrain.server.llama_server.request import ContinuationRequest, TokensRequest
+    from constrain.server.llama_server.request import ContinuationRequest, DetokenizeBody, TokenizeBody
 
 _BETWEEN_FILES = "\n\n--- snippet ---\n\n"
 """Text in front of a file, for models without a token for it."""
@@ -32,22 +32,21 @@ def prompt_tokens(model: Model, asked: ContinuationRequest) -> tuple[int, ...]:
     return tuple(model.tokenizer.with_bos(found))
 
 
-def describe_tokens(model: Model, asked: TokensRequest) -> dict[str, Any]:
+def describe_tokens(model: Model, asked: TokenizeBody) -> dict[str, Any]:
     """Returns the answer of ``/tokenize``, with the members that vLLM's clients read."""
-    assert isinstance(asked.content, str)
-    tokens = _text(model, asked.content, names=asked.names_tokens)
-    if asked.adds_special:
+    tokens = _text(model, asked.text, names=asked.parse_special is not False)
+    if asked.begins:
         tokens = model.tokenizer.with_bos(tokens)
     found = [_piece(model, token) for token in tokens] if asked.with_pieces else tokens
     return {"tokens": found, "count": len(tokens), "max_model_len": model.n_ctx}
 
 
-def describe_text(model: Model, asked: TokensRequest) -> dict[str, Any]:
+def describe_text(model: Model, asked: DetokenizeBody) -> dict[str, Any]:
     """Returns the answer of ``/detokenize``; vLLM's clients read ``prompt``.
 
-    Raises ``ApiError`` for ids that the model does not have.
+    Raises ``FieldError`` for ids that the model does not have.
     """
-    text = model.tokenizer.show(text_tokens(model, asked.content, "tokens") if asked.content else ())
+    text = model.tokenizer.show(text_tokens(model, tuple(asked.tokens), "tokens") if asked.tokens else ())
     return {"content": text, "prompt": text}
 
 

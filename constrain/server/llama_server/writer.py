@@ -54,7 +54,7 @@ class ContinuationWriter:
 
     def _ending(self, completion: Completion, content: str) -> dict[str, Any]:
         """Returns the last piece of an answer: why it ended, and its numbers."""
-        is_cut = self._asked.content is None and completion.finish_reason != "stop"
+        is_cut = self._asked.question.content is None and completion.finish_reason != "stop"
         usage, timings = completion.usage, completion.timings
         evaluated = usage.prompt_tokens - usage.cached_tokens
         return {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse
@@ -11,7 +10,7 @@ from starlette.routing import Route
 from constrain.server.http.events import data_event
 from constrain.server.messages.errors import error_object
 from constrain.server.messages.model_list import describe_model, is_for_messages, list_models
-from constrain.server.messages.request import read_count_request, read_messages_request
+from constrain.server.messages.request import CountBody, MessagesBody
 from constrain.server.messages.response import Heading
 from constrain.server.messages.stream import MessageWriter
 from constrain.server.serving.answering import Answering
@@ -60,10 +59,9 @@ def _routes(serving: Serving) -> list[Route]:
     def is_for(_: str, headers: Headers) -> bool:
         return is_for_messages(headers)
 
-    read_count = partial(read_count_request, settings=serving.settings)
     return [
-        Route(_PATH, Answering(serving, read_messages_request, _make_writer), methods=["POST"]),
-        Route(f"{_PATH}/count_tokens", TokenCount(serving, read_count), methods=["POST"]),
+        Route(_PATH, Answering(serving, MessagesBody, _make_writer), methods=["POST"]),
+        Route(f"{_PATH}/count_tokens", TokenCount(serving, CountBody), methods=["POST"]),
         ChosenRoute(MODELS, every, is_for),
         ChosenRoute(f"{MODELS}/{{name:path}}", one, is_for),
     ]
@@ -79,7 +77,7 @@ def _stream_error(error: ApiError, _: int) -> str:
 
 MESSAGES = Dialect(
     _routes,
-    (read_messages_request, read_count_request),
+    (MessagesBody, CountBody),
     _owns,
     error_object,
     stream_error=_stream_error,

@@ -20,7 +20,6 @@ from constrain.fields.sampling import (
 )
 from constrain.fields.thinking import Thinking, ThinkingFields, effort_options
 from constrain.fields.values import FieldError, array, kind_of, mapping, missing, out_of_range
-from constrain.server.http.errors import convert_field_errors
 from constrain.server.messages.conversation import read_conversation
 from constrain.server.messages.errors import NO_THREADS
 from constrain.server.messages.tools import read_message_tools
@@ -34,8 +33,6 @@ from constrain.server.requests.refusals import MESSAGES_FIELDS, unsupported
 from constrain.server.requests.streams import Streaming
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from constrain.generation.options import ChatOptions
     from constrain.server.settings import Settings
 
@@ -111,6 +108,31 @@ class CountBody(
     parallel_tool_calls: Annotated[None, Reads(_refuse_parallel)] = None
     stream: Flag = None
 
+    def request(self, settings: Settings) -> MessagesRequest:
+        """Returns the request. Raises ``ApiError`` or ``FieldError`` with the place."""
+        messages = read_conversation(self.messages, self.system)
+        max_tokens, name = smallest_limit({"max_tokens": self.max_tokens})
+        options: ChatOptions = {**self.plain_options(), **max_tokens}
+        if self.stop_sequences is not None:
+            options["stop"] = self.stop_sequences
+        most = max_tokens.get("max_tokens")
+        options |= self.thinking_options(most)
+        if self.thinking is not None:
+            options["thinking"] = self.thinking.switch()
+            _check_budget(self.thinking, most)
+        if self.output_config is not None and self.output_config.effort and options.get("thinking"):
+            options = {**effort_options(self.output_config.effort, most), **options}
+        own = {_FORMATS[0]: self.output_config and self.output_config.format, _FORMATS[1]: self.output_format}
+        content = self.content({name: _read_format(name, given) for name, given in own.items()})
+        tools, places = read_message_tools(self.given("tools", "tool_choice"), settings.strict_subset)
+        options |= tools
+        has_schema = content is not None and isinstance(content.schema, str)
+        self.require_quotes(has_schema=has_schema or bool(places))
+        messages, prefill = take_prefill(self, messages, options)
+        question = Question(messages, content, options, Places("messages", name, "tools", places), prefill=prefill)
+        shows_thinking = self.thinking is None or self.thinking.display != "omitted"
+        return MessagesRequest(self.model, (question,), Streaming(self.stream or False), shows_thinking)
+
 
 class MessagesBody(CountBody):
     """The body of a request for a message."""
@@ -123,47 +145,6 @@ class MessagesRequest(Asked):
     """A request for a message. ``shows_thinking``: whether blocks of thinking have their text."""
 
     shows_thinking: bool
-
-
-@convert_field_errors()
-def read_messages_request(body: Mapping[str, Any], settings: Settings) -> MessagesRequest:
-    """Reads a parsed body. Raises ``ApiError`` with the place.
-
-    Compiles schemas of tools. Unknown fields are accepted; known fields that this server cannot honour are refused.
-    """
-    return _read(MessagesBody.read(body), settings)
-
-
-@convert_field_errors()
-def read_count_request(body: Mapping[str, Any], settings: Settings) -> MessagesRequest:
-    """Reads a parsed body whose tokens are counted, which needs no ``max_tokens``. Raises ``ApiError``."""
-    return _read(CountBody.read(body), settings)
-
-
-def _read(asked: CountBody, settings: Settings) -> MessagesRequest:
-    messages = read_conversation(asked.messages, asked.system)
-    max_tokens, name = smallest_limit({"max_tokens": asked.max_tokens})
-    options: ChatOptions = {**asked.plain_options(), **max_tokens}
-    if asked.stop_sequences is not None:
-        options["stop"] = asked.stop_sequences
-    most = max_tokens.get("max_tokens")
-    options |= asked.thinking_options(most)
-    if asked.thinking is not None:
-        options["thinking"] = asked.thinking.switch()
-        _check_budget(asked.thinking, most)
-    if asked.output_config is not None and asked.output_config.effort and options.get("thinking"):
-        options = {**effort_options(asked.output_config.effort, most), **options}
-    field, content = _read_format(asked)
-    content = asked.content(content, field)
-    given = asked.given("tools", "tool_choice")
-    tools, places = read_message_tools(given, settings.strict_subset)
-    options |= tools
-    has_schema = content is not None and isinstance(content.schema, str)
-    asked.require_quotes(has_schema=has_schema or bool(places))
-    messages, prefill = take_prefill(asked, messages, options)
-    question = Question(messages, content, options, Places("messages", name, "tools", places), prefill=prefill)
-    shows_thinking = asked.thinking is None or asked.thinking.display != "omitted"
-    return MessagesRequest(asked.model, question, Streaming(asked.stream or False), shows_thinking)
 
 
 def _check_budget(thinking: _Thinking, max_tokens: int | None) -> None:
@@ -183,19 +164,11 @@ def _check_budget(thinking: _Thinking, max_tokens: int | None) -> None:
         )
 
 
-def _read_format(asked: CountBody) -> tuple[str, Format | None]:
-    """Returns the field of the text's format, and its JSON Schema; ``None`` for any text. Raises ``FieldError``."""
-    given = {_FORMATS[0]: asked.output_config and asked.output_config.format, _FORMATS[1]: asked.output_format}
-    found = [name for name in _FORMATS if given[name] is not None]
-    if len(found) > 1:
-        raise FieldError(
-            f"Invalid request: '{found[0]}' and '{found[1]}' cannot be used together: each says what the answer is.",
-            param=found[1],
-        )
-    if not found:
-        return _FORMATS[0], None
-    [name] = found
-    document = mapping(given[name], name)
+def _read_format(name: str, given: object) -> Format | None:
+    """Returns the JSON Schema of a text; ``None`` for any text. Raises ``ApiError`` or ``FieldError``."""
+    if given is None:
+        return None
+    document = mapping(given, name)
     refuse_bare_schema(document, Spelling(name, "", f"{name}.schema"))
     kind_of(document, ("json_schema",), name)
     if document.get("schema") is None:
@@ -203,4 +176,4 @@ def _read_format(asked: CountBody) -> tuple[str, Format | None]:
     place = Place(f"{name}.schema", "invalid_json_schema", f"schema in '{name}'")
     schema = mapping(document["schema"], place.param)
     require_flat(schema, place)
-    return name, format_of(schema, place)
+    return format_of(schema, place)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from starlette.types import Send
 
+    from constrain.server.requests.declared import Body
     from constrain.server.sandbox.session import Session
-    from constrain.server.serving.answering import Reads
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.models import ServedModel
 
@@ -30,12 +30,12 @@ class OllamaAnswering(Answering[OllamaRequest]):
 
     Args:
         serving: models, generator and settings.
-        read: function that reads a parsed body.
+        body: body of a request.
         members: function that makes the members of a piece of an answer; see ``AnswerWriter``.
     """
 
-    def __init__(self, serving: Serving, read: Reads[OllamaRequest], members: Callable[..., dict[str, Any]]) -> None:
-        super().__init__(serving, read, partial(_make_writer, members))
+    def __init__(self, serving: Serving, body: type[Body], members: Callable[..., dict[str, Any]]) -> None:
+        super().__init__(serving, body, partial(_make_writer, members))
         self._members = members
 
     def find(self, name: str) -> str:
@@ -44,7 +44,7 @@ class OllamaAnswering(Answering[OllamaRequest]):
 
     def check(self, asked: OllamaRequest, served: ServedModel) -> None:
         """Raises ``ApiError`` if the model cannot reason as the request asks for, or warns."""
-        if not (asked.question and asked.question.prefill):  # a given beginning leaves no reasoning before it
+        if not (asked.questions and asked.question.prefill):  # a given beginning leaves no reasoning before it
             require_thinking(asked.model, served.model, asked.options)
         super().check(asked, served)
 
@@ -64,6 +64,6 @@ class OllamaAnswering(Answering[OllamaRequest]):
 def _make_writer(
     members: Callable[..., dict[str, Any]], asked: OllamaRequest, served: ServedModel | None = None
 ) -> AnswerWriter:
-    is_text = asked.question is None or asked.question.content is None
+    is_text = not asked.questions or asked.question.content is None
     load_seconds = 0.0 if served is None else served.load_seconds
     return AnswerWriter(asked.model, members, load_seconds, current.get().begun, is_text=is_text)

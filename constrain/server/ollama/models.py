@@ -10,14 +10,12 @@ from starlette.responses import JSONResponse, Response
 
 from constrain.server.http.errors import ApiError
 from constrain.server.ollama.lines import LINES, json_line, timestamp
-from constrain.server.ollama.names import full_name, list_names, read_named, served_name
+from constrain.server.ollama.names import NamedBody, full_name, list_names, served_name
 from constrain.server.serving.endpoint import Endpoint
 from constrain.server.serving.facts import FileFacts
 from constrain.server.serving.models import find_model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from starlette.requests import Request
     from starlette.types import Send
 
@@ -85,19 +83,19 @@ class _About(Endpoint):
         """Answers a request; see ``Endpoint``."""
         generator = self._serving.generator
         with generator.admit(1), generator.session() as session:
-            asked = await self.read(body, read_named, session)
+            asked = await self.read(body, session)
         response = await self.respond(asked)
         await response(request.scope, request.receive, send)
 
     def name_model(self, document: dict[str, Any]) -> None:
-        """Adds nothing: ``read_named`` requires a name."""
+        """Adds nothing: ``NamedBody`` requires a name."""
 
     def find(self, name: str) -> str:
         """Returns the name unchanged: ``respond`` finds the model."""
         return name
 
     @abstractmethod
-    async def respond(self, asked: Mapping[str, Any]) -> Response:
+    async def respond(self, asked: NamedBody) -> Response:
         """Returns the response to a body whose ``model`` is a name. Raises ``ApiError``."""
 
 
@@ -105,13 +103,13 @@ class Show(_About):
     """``POST /api/show``: describes a model. ``facts``: those about the models' files."""
 
     def __init__(self, serving: Serving, facts: Facts) -> None:
-        super().__init__(serving)
+        super().__init__(serving, NamedBody)
         self._facts = facts
 
-    async def respond(self, asked: Mapping[str, Any]) -> Response:
+    async def respond(self, asked: NamedBody) -> Response:
         """Returns the description of a model; see ``_About``."""
         models = self._serving.models
-        source = find_model(models, served_name(models, asked["model"]))
+        source = find_model(models, served_name(models, asked.model))
         facts = await self._facts.of(source)
         described: dict[str, Any] = {
             "modelfile": "",
@@ -128,9 +126,9 @@ class Show(_About):
 class Pull(_About):
     """``POST /api/pull``: succeeds for a model that is served already; others cannot be downloaded here."""
 
-    async def respond(self, asked: Mapping[str, Any]) -> Response:
+    async def respond(self, asked: NamedBody) -> Response:
         """Returns the success, as a stream of one line unless the request wants none; see ``_About``."""
-        name = asked["model"]
+        name = asked.model
         if not _is_served(self._serving.models, name):
             raise ApiError(
                 f"model '{name:.200}' is not served here, and this server downloads no models: get the GGUF file, and "
@@ -140,7 +138,9 @@ class Pull(_About):
                 param="model",
                 code="model_not_found",
             )
-        return Response(json_line({"status": "success"}), media_type=LINES if asked["stream"] else "application/json")
+        return Response(
+            json_line({"status": "success"}), media_type="application/json" if asked.stream is False else LINES
+        )
 
 
 def _is_served(models: Models, name: str) -> bool:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from constrain.fields.declared import Flag, Text  # noqa: TC001 - for Pydantic
 from constrain.fields.values import missing
-from constrain.server.http.errors import ApiError, convert_field_errors
+from constrain.server.http.errors import ApiError
 from constrain.server.requests.body import LATEST
 from constrain.server.requests.declared import UnnamedBody
 from constrain.server.requests.refusals import unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
+
+    from typing_extensions import Self
 
     from constrain.server.serving.models import Models
+    from constrain.server.settings import Settings
 
 
 def served_name(models: Models, name: str) -> str:
@@ -53,14 +56,11 @@ class NamedBody(UnnamedBody):
     verbose: Flag = None
     stream: Flag = None
 
-
-@convert_field_errors()
-def read_named(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Reads a parsed body that names a model. Raises ``ApiError`` with the place."""
-    asked = NamedBody.read(body)
-    name = asked.model or asked.name
-    if not name:
-        raise missing("model")
-    if asked.verbose:
-        raise unsupported("verbose", "This server does not list the tokens of a model; leave it out.")
-    return {"model": name, "stream": asked.stream is not False}
+    def request(self, _: Settings) -> Self:
+        """Returns the body, with the name as ``model``. Raises ``FieldError``."""
+        self.model = self.model or self.name or ""
+        if not self.model:
+            raise missing("model")
+        if self.verbose:
+            raise unsupported("verbose", "This server does not list the tokens of a model; leave it out.")
+        return self

@@ -12,7 +12,6 @@ from constrain.fields.logprobs import LogprobFields, ProofFields
 from constrain.fields.sampling import KeepingFields
 from constrain.fields.thinking import ThinkingFields
 from constrain.fields.values import array, refuse_together
-from constrain.server.http.errors import convert_field_errors
 from constrain.server.ollama.fields import (
     CHAT_REFUSED,
     GENERATE_REFUSED,
@@ -27,11 +26,13 @@ from constrain.server.requests.declared import Body
 from constrain.server.requests.formats import Format  # noqa: TC001 - for Pydantic
 from constrain.server.requests.peers import ContentFields
 from constrain.server.requests.places import Places
-from constrain.server.requests.question import PrefillFields, Question, take_prefill
+from constrain.server.requests.question import Asked, PrefillFields, Question, take_prefill
 from constrain.server.requests.streams import Streaming
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from typing_extensions import Self
 
     from constrain.generation.options import ChatOptions
     from constrain.server.settings import Settings
@@ -58,9 +59,9 @@ class _AskingBody(ContentFields, ThinkingFields, ProofFields, LogprobFields, Kee
         found |= self.thinking_options(most)
         return found if self.think is None else found | think_options(self.think, most)
 
-    def request(self, question: Question | None, options: ChatOptions) -> OllamaRequest:
+    def ask_model(self, questions: tuple[Question, ...], options: ChatOptions) -> OllamaRequest:
         """Returns the request. Answers are sent while they are written, unless ``stream`` is false."""
-        return OllamaRequest(self.model, question, Streaming(self.stream is not False), self.keep_alive, options)
+        return OllamaRequest(self.model, questions, Streaming(self.stream is not False), self.keep_alive, options)
 
 
 class ChatBody(PrefillFields, _AskingBody):
@@ -73,6 +74,18 @@ class ChatBody(PrefillFields, _AskingBody):
     tool_choice: Annotated[Any, WithJsonSchema({"type": ["string", "object"]})] = None
     tools: Any = None
 
+    def request(self, settings: Settings) -> OllamaRequest:
+        """Returns the request. Raises ``ApiError`` or ``FieldError`` with the place."""
+        options = self.all_options()
+        content = self.content({"format": self.format})
+        tools = read_functions(self.given("tools", "tool_choice"), settings.strict_subset)
+        options |= tools.options(parallel=self.parallel_tool_calls is not False)
+        if self.messages is None or not array(self.messages, "messages"):
+            return self.ask_model((), options)
+        places = Places("messages", NUM_PREDICT, tools.field, tools.places)
+        messages, prefill = take_prefill(self, convert_messages(self.messages), options)
+        return self.ask_model((Question(messages, content, options, places, prefill=prefill),), options)
+
 
 class GenerateBody(_AskingBody):
     """The body of ``/api/generate``."""
@@ -83,69 +96,38 @@ class GenerateBody(_AskingBody):
     system: Text = None
     raw: Flag = None
 
+    @classmethod
+    def read(cls, given: Mapping[str, Any], place: str = "") -> Self:
+        """Reads a body. Raises ``FieldError``, also for images."""
+        refuse_images(given)
+        return super().read(given, place)
+
+    def request(self, _: Settings) -> OllamaRequest:
+        """Returns the request. With ``raw``, the model continues the prompt; otherwise it is a message of the user.
+
+        Raises ``ApiError`` or ``FieldError`` with the place.
+        """
+        options = self.all_options()
+        content = self.content({"format": self.format})
+        refuse_together(raw=self.raw, system=self.system, think=options.get("thinking"))
+        if self.raw:
+            options.pop("thinking", None)
+        if not self.prompt:
+            return self.ask_model((), options)
+        messages = [{"role": "system", "content": self.system}] if self.system else []
+        messages.append({"role": "user", "content": self.prompt})
+        prompt = self.prompt if self.raw else messages
+        return self.ask_model((Question(prompt, content, options, Places("prompt", NUM_PREDICT)),), options)
+
 
 @dataclass(frozen=True, slots=True)
-class OllamaRequest:
+class OllamaRequest(Asked):
     """A request whose model writes an answer, or, without a question, is only loaded or unloaded.
 
     Attributes:
-        model: name of the model, with or without a tag.
-        question: question to the model; ``None`` if the request only loads or unloads it.
-        streaming: how the answer is sent.
         is_unloading: whether a request without a question unloads the model.
         options: options for the generation.
     """
 
-    model: str
-    question: Question | None
-    streaming: Streaming
     is_unloading: bool
     options: ChatOptions
-
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        """The question, as a tuple of one, or of none."""
-        return () if self.question is None else (self.question,)
-
-
-@convert_field_errors()
-def read_ollama_chat(body: Mapping[str, Any], settings: Settings) -> OllamaRequest:
-    """Reads a parsed body of ``/api/chat``. Raises ``ApiError`` with the place.
-
-    Compiles schemas of tools. Unknown fields are accepted; known fields that this server cannot honour are refused.
-    """
-    asked = ChatBody.read(body)
-    options = asked.all_options()
-    content = asked.content(asked.format, "format")
-    tools = read_functions(asked.given("tools", "tool_choice"), settings.strict_subset)
-    options |= tools.options(parallel=asked.parallel_tool_calls is not False)
-    question = None
-    if asked.messages is not None and array(asked.messages, "messages"):
-        places = Places("messages", NUM_PREDICT, tools.field, tools.places)
-        messages, prefill = take_prefill(asked, convert_messages(asked.messages), options)
-        question = Question(messages, content, options, places, prefill=prefill)
-    return asked.request(question, options)
-
-
-@convert_field_errors()
-def read_ollama_generate(body: Mapping[str, Any], settings: Settings) -> OllamaRequest:  # noqa: ARG001 - as all readers
-    """Reads a parsed body of ``/api/generate``. Raises ``ApiError`` with the place.
-
-    With ``raw``, the model continues the prompt; otherwise it answers, and the prompt is a message of the user.
-    """
-    refuse_images(body)
-    asked = GenerateBody.read(body)
-    options = asked.all_options()
-    content = asked.content(asked.format, "format")
-    prompt, system = asked.prompt or "", asked.system
-    refuse_together(raw=asked.raw, system=system, think=options.get("thinking"))
-    if asked.raw:
-        options.pop("thinking", None)
-    question = None
-    if prompt and asked.raw:
-        question = Question(prompt, content, options, Places("prompt", NUM_PREDICT))
-    elif prompt:
-        messages = [{"role": "system", "content": system}] if system else []
-        messages.append({"role": "user", "content": prompt})
-        question = Question(messages, content, options, Places("prompt", NUM_PREDICT))
-    return asked.request(question, options)

@@ -13,9 +13,9 @@ from constrain.server.ollama.endpoint import OllamaAnswering
 from constrain.server.ollama.errors import error_object
 from constrain.server.ollama.lines import LINES, chat_members, generate_members, json_line
 from constrain.server.ollama.models import Library, Pull, Show
-from constrain.server.ollama.names import read_named
-from constrain.server.ollama.request import read_ollama_chat, read_ollama_generate
-from constrain.server.ollama.texts import read_embed, read_old_embeddings
+from constrain.server.ollama.names import NamedBody
+from constrain.server.ollama.request import ChatBody, GenerateBody
+from constrain.server.ollama.texts import EmbedBody, OldEmbeddingsBody
 from constrain.server.serving.dialect import ChosenRoute, Dialect
 from constrain.server.serving.facts import Facts
 
@@ -45,21 +45,21 @@ _REFUSED = (
 def _routes(serving: Serving) -> list[Route]:
     facts = Facts(serving.generator)
     library = Library(serving, facts)
-    chat = OllamaAnswering(serving, read_ollama_chat, chat_members)
-    generate = OllamaAnswering(serving, read_ollama_generate, generate_members)
+    chat = OllamaAnswering(serving, ChatBody, chat_members)
+    generate = OllamaAnswering(serving, GenerateBody, generate_members)
     return [
         Route(PREFIX + "chat", chat, methods=["POST"]),
         Route(PREFIX + "generate", generate, methods=["POST"]),
-        Route(PREFIX + "embed", OllamaEmbeddings(serving, read_embed, embed_object), methods=["POST"]),
+        Route(PREFIX + "embed", OllamaEmbeddings(serving, EmbedBody, embed_object), methods=["POST"]),
         Route(
             PREFIX + "embeddings",
-            OllamaEmbeddings(serving, read_old_embeddings, old_embeddings_object),
+            OllamaEmbeddings(serving, OldEmbeddingsBody, old_embeddings_object),
             methods=["POST"],
         ),
         Route(PREFIX + "tags", library.tags, methods=["GET"]),
         Route(PREFIX + "ps", library.running, methods=["GET"]),
         Route(PREFIX + "show", Show(serving, facts), methods=["POST"]),
-        Route(PREFIX + "pull", Pull(serving), methods=["POST"]),
+        Route(PREFIX + "pull", Pull(serving, NamedBody), methods=["POST"]),
         Route(PREFIX + "version", _show_version, methods=["GET"]),
         *(_refuse(method, path, message) for method, path, message in _REFUSED),
         ChosenRoute("/", _probe, lambda method, _: method == "HEAD", methods=["HEAD"]),
@@ -86,7 +86,7 @@ def _refuse(method: str, path: str, message: str) -> Route:
 
 OLLAMA = Dialect(
     _routes,
-    (read_ollama_chat, read_ollama_generate, read_embed, read_old_embeddings, read_named),
+    (ChatBody, GenerateBody, EmbedBody, OldEmbeddingsBody, NamedBody),
     lambda path, _: path.startswith(PREFIX),
     error_object,
     stream_type=LINES,

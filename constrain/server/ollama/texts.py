@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from constrain.fields.declared import Flag, Reads, Text, inside, within
 from constrain.fields.values import array, invalid, wrong_type
-from constrain.server.http.errors import convert_field_errors
 from constrain.server.ollama.options import OllamaOptions
 from constrain.server.requests.declared import Body
 from constrain.server.requests.limits import RANGES
 from constrain.server.serving.embedding import EmbeddingRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from constrain.server.settings import Settings
 
 _TEXT = {"type": "string"}
 _LISTED = {"type": "array", "items": {**_TEXT, "minLength": 1}, "maxItems": RANGES["input"][1]}
@@ -43,7 +42,7 @@ class _TextsBody(Body):
 
     options: Annotated[_Options | None, inside(_Options)] = None
 
-    def request(self, inputs: tuple[str, ...], field: str, dimensions: int | None, *, is_cut: bool) -> EmbeddingRequest:
+    def embed(self, inputs: tuple[str, ...], field: str, dimensions: int | None, *, is_cut: bool) -> EmbeddingRequest:
         """Returns the request for vectors. Raises ``FieldError``."""
         options = self.options or _Options()
         options.plain_options()
@@ -58,22 +57,16 @@ class EmbedBody(_TextsBody):
     truncate: Flag = None
     dimensions: Annotated[int | None, within((1, None))] = None
 
+    def request(self, _: Settings) -> EmbeddingRequest:
+        """Returns the request. Raises ``FieldError``."""
+        return self.embed(self.input, "input", self.dimensions, is_cut=self.truncate is not False)
+
 
 class OldEmbeddingsBody(_TextsBody):
     """The body of ``/api/embeddings``."""
 
     prompt: Text = None
 
-
-@convert_field_errors()
-def read_embed(body: Mapping[str, Any]) -> EmbeddingRequest:
-    """Reads a parsed body of ``/api/embed``: a text, or several. Raises ``ApiError`` with the place."""
-    asked = EmbedBody.read(body)
-    return asked.request(asked.input, "input", asked.dimensions, is_cut=asked.truncate is not False)
-
-
-@convert_field_errors()
-def read_old_embeddings(body: Mapping[str, Any]) -> EmbeddingRequest:
-    """Reads a parsed body of ``/api/embeddings``: one text, as ``prompt``. Raises ``ApiError`` with the place."""
-    asked = OldEmbeddingsBody.read(body)
-    return asked.request((asked.prompt,) if asked.prompt else (), "prompt", None, is_cut=True)
+    def request(self, _: Settings) -> EmbeddingRequest:
+        """Returns the request. Raises ``FieldError``."""
+        return self.embed((self.prompt,) if self.prompt else (), "prompt", None, is_cut=True)

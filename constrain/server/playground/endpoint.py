@@ -23,14 +23,13 @@ from constrain.server.playground.language import FIELD, KINDS, wrong_language
 from constrain.server.playground.objects import VERSION
 from constrain.server.playground.page import is_open, page_routes
 from constrain.server.playground.request import (
+    BudgetBody,
+    CheckBody,
+    ExplainBody,
+    GenerationBody,
     GenerationRequest,
-    LanguageRequest,
     PlaceRequest,
-    read_budget_request,
-    read_check_request,
-    read_explain_request,
-    read_generation_request,
-    read_why_request,
+    WhyBody,
 )
 from constrain.server.playground.stream import RunWriter
 from constrain.server.serving.answering import Answering
@@ -59,11 +58,11 @@ def _routes(serving: Serving) -> list[Route]:
         return []
     about = About(serving)
     posts: dict[str, Endpoint] = {
-        "/generate": Generation(serving, read_generation_request, _no_writer),
-        "/check": Check(serving, partial(read_check_request, settings=serving.settings)),
-        "/explain": Explanation(serving, partial(read_explain_request, settings=serving.settings)),
-        "/budget": Budget(serving, partial(read_budget_request, settings=serving.settings)),
-        "/why": Why(serving, partial(read_why_request, settings=serving.settings)),
+        "/generate": Generation(serving, GenerationBody, _no_writer),
+        "/check": Check(serving, CheckBody),
+        "/explain": Explanation(serving, ExplainBody),
+        "/budget": Budget(serving, BudgetBody),
+        "/why": Why(serving, WhyBody),
     }
     return [
         Route(API, about.describe),
@@ -146,7 +145,7 @@ class Generation(Answering[GenerationRequest]):
 class Check(Inspecting):
     """``POST /check``: errors, findings and numbers of tokens of a schema or grammar."""
 
-    async def inspect(self, asked: LanguageRequest, served: ServedModel, session: Session) -> dict[str, Any]:
+    async def inspect(self, asked: CheckBody, served: ServedModel, session: Session) -> dict[str, Any]:
         """Returns the check; a limit of the sandbox is an error of the language."""
         if asked.language is None:
             return free_text()
@@ -160,7 +159,7 @@ class Check(Inspecting):
 class Explanation(Inspecting):
     """``POST /explain``: how far a text matches, and what could follow."""
 
-    async def inspect(self, asked: LanguageRequest, served: ServedModel, session: Session) -> dict[str, Any]:
+    async def inspect(self, asked: ExplainBody, served: ServedModel, session: Session) -> dict[str, Any]:
         """Returns the explanation. Raises ``ApiError``."""
         if asked.language is None:
             raise missing(FIELD)
@@ -186,7 +185,7 @@ class _AtPlace(Inspecting):
         """Compiles the language of the answer, and returns what is asked. Raises ``ApiError``."""
         generator = self._serving.generator
         _require_tokens(asked, served)
-        plan = await generator.prepare(served, asked.generation.question, session)
+        plan = await generator.prepare(served, asked.question, session)
         session.close()
         try:
             return await generator.run_in_thread(partial(self.look, plan, asked))
@@ -230,7 +229,7 @@ def _require_tokens(asked: PlaceRequest, served: ServedModel) -> None:
 
 PLAYGROUND = Dialect(
     _routes,
-    (read_generation_request, check_here),
+    (GenerationBody, check_here),
     lambda path, _: path.startswith(API),
     stream_error=lambda error, _: data_event({"type": "error", **error.body()}),
     is_open=is_open,

@@ -17,7 +17,6 @@ from constrain.fields.sampling import (
     read_token_ids,
     smallest_limit,
 )
-from constrain.server.http.errors import convert_field_errors
 from constrain.server.playground.language import LANGUAGE, LanguageText, read_language
 from constrain.server.requests.declared import AskingBody, Body
 from constrain.server.requests.limits import RANGES
@@ -29,8 +28,6 @@ from constrain.server.requests.streams import Streaming
 from constrain.server.requests.tools import read_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from constrain.generation.options import ChatOptions
     from constrain.server.settings import Settings
 
@@ -51,6 +48,22 @@ class AnswerBody(ShowingFields, AskingBody):
     tool_choice: Annotated[Any, WithJsonSchema({"type": ["string", "object"]})] = None
     parallel_tool_calls: Flag = None
 
+    def read_question(self, settings: Settings, limit: ChatOptions, name: str) -> Question:
+        """Returns the question. ``limit`` and ``name``: limit on tokens, and the name of its field."""
+        content = None if self.language is None else self.language.format()
+        tools = read_tools(self.given("tools", "tool_choice"), settings.strict_subset, is_flat=False)
+        options: ChatOptions = {**self.plain_options(), **limit, "trace": True}
+        is_json = self.language is not None and self.language.is_json
+        if self.language is not None and is_json:
+            options = {**options, **self.language.policies}
+        if is_json or tools.all:
+            options.setdefault("confidence", True)
+        else:
+            options.pop("confidence", None)
+        self.require_quotes(has_schema=is_json or bool(tools.all))
+        options |= tools.options(parallel=self.parallel_tool_calls is not False)
+        return Question(self.messages, content, options, Places("messages", name, tools.field, tools.places))
+
 
 class _LimitFields(AnswerBody):
     max_completion_tokens: Limit = None
@@ -67,6 +80,12 @@ class GenerationBody(DraftFields, _LimitFields):
 
     prefix: Prefix = None
 
+    def request(self, settings: Settings) -> GenerationRequest:
+        """Returns the request. Raises ``ApiError`` or ``FieldError`` with the place."""
+        question = self.read_question(settings, *self.limit())
+        is_json = self.language is not None and self.language.is_json
+        return GenerationRequest(self.model, (question,), Streaming(is_wanted=True), is_json)
+
 
 class PlaceBody(AnswerBody):
     """A body about a place of an answer at hand."""
@@ -79,11 +98,21 @@ class BudgetBody(PlaceBody):
 
     max_tokens: Annotated[int, _TOKEN]
 
+    def request(self, settings: Settings) -> PlaceRequest:
+        """Returns the request. Raises ``ApiError`` or ``FieldError`` with the place."""
+        question = self.read_question(settings, {}, "max_tokens")
+        return PlaceRequest(self.model, question, self.tokens, max_tokens=self.max_tokens)
+
 
 class WhyBody(PlaceBody, _LimitFields):
     """The body of ``/why``."""
 
     token: Annotated[int, _TOKEN]
+
+    def request(self, settings: Settings) -> PlaceRequest:
+        """Returns the request. Raises ``ApiError`` or ``FieldError`` with the place."""
+        question = self.read_question(settings, *self.limit())
+        return PlaceRequest(self.model, question, self.tokens, token=self.token)
 
 
 class CheckBody(Body):
@@ -107,91 +136,18 @@ class GenerationRequest(Asked):
 
 @dataclass(frozen=True, slots=True)
 class PlaceRequest:
-    """A request about a place of an answer at hand: a request for an answer, without its prefix and limit.
+    """A request about a place of an answer at hand.
 
     Attributes:
-        generation: the request for an answer.
+        model: name of the model.
+        question: question of the answer, without its prefix and limit.
         tokens: token ids of the answer at hand.
         max_tokens: budget to try; only for ``/budget``.
         token: token id to explain; only for ``/why``.
     """
 
-    generation: GenerationRequest
+    model: str
+    question: Question
     tokens: tuple[int, ...]
     max_tokens: int = 0
     token: int = 0
-
-    @property
-    def model(self) -> str:
-        """Name of the model."""
-        return self.generation.model
-
-
-@dataclass(frozen=True, slots=True)
-class LanguageRequest:
-    """A request about a schema or grammar: without a prompt.
-
-    Attributes:
-        model: name of the model, whose tokens count.
-        language: the schema or grammar; ``None`` for none.
-        text: text to explain; only for ``/explain``.
-    """
-
-    model: str
-    language: LanguageText | None
-    text: str = ""
-
-
-@convert_field_errors()
-def read_generation_request(body: Mapping[str, Any], settings: Settings) -> GenerationRequest:
-    """Reads the parsed body of ``/generate``. Raises ``ApiError`` with the place."""
-    asked = GenerationBody.read(body)
-    return _read_question(asked, settings, *asked.limit())
-
-
-def _read_question(asked: AnswerBody, settings: Settings, limit: ChatOptions, name: str) -> GenerationRequest:
-    """Returns the question. ``limit`` and ``name``: limit on tokens, and the name of its field."""
-    language = asked.language
-    content = None if language is None else language.format()
-    tools = read_tools(asked.given("tools", "tool_choice"), settings.strict_subset, is_flat=False)
-    options: ChatOptions = {**asked.plain_options(), **limit, "trace": True}
-    is_json = language is not None and language.is_json
-    if language is not None and is_json:
-        options = {**options, **language.policies}
-    if is_json or tools.all:
-        options.setdefault("confidence", True)
-    else:
-        options.pop("confidence", None)
-    asked.require_quotes(has_schema=is_json or bool(tools.all))
-    options |= tools.options(parallel=asked.parallel_tool_calls is not False)
-    question = Question(asked.messages, content, options, Places("messages", name, tools.field, tools.places))
-    return GenerationRequest(asked.model, question, Streaming(is_wanted=True), is_json)
-
-
-@convert_field_errors()
-def read_budget_request(body: Mapping[str, Any], settings: Settings) -> PlaceRequest:
-    """Reads the parsed body of ``/budget``. Raises ``ApiError`` with the place."""
-    asked = BudgetBody.read(body)
-    generation = _read_question(asked, settings, {}, "max_tokens")
-    return PlaceRequest(generation, asked.tokens, max_tokens=asked.max_tokens)
-
-
-@convert_field_errors()
-def read_why_request(body: Mapping[str, Any], settings: Settings) -> PlaceRequest:
-    """Reads the parsed body of ``/why``. Raises ``ApiError`` with the place."""
-    asked = WhyBody.read(body)
-    return PlaceRequest(_read_question(asked, settings, *asked.limit()), asked.tokens, token=asked.token)
-
-
-@convert_field_errors()
-def read_check_request(body: Mapping[str, Any], settings: Settings) -> LanguageRequest:  # noqa: ARG001 - as all
-    """Reads the parsed body of ``/check``. Raises ``ApiError`` with the place."""
-    asked = CheckBody.read(body)
-    return LanguageRequest(asked.model, asked.language)
-
-
-@convert_field_errors()
-def read_explain_request(body: Mapping[str, Any], settings: Settings) -> LanguageRequest:  # noqa: ARG001 - as all
-    """Reads the parsed body of ``/explain``. Raises ``ApiError`` with the place."""
-    asked = ExplainBody.read(body)
-    return LanguageRequest(asked.model, asked.language, asked.text)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from constrain.fields.declared import Fields, Schema
 from constrain.fields.sampling import KeepingFields, OptionFields, biases, sampling_fields, stops
 from constrain.server.http.account import warn
+from constrain.server.http.errors import convert_field_errors
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.refusals import HOSTED_FIELDS, refuse_fields
 from constrain.suggestions import closest
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from typing_extensions import Self
+
+    from constrain.server.settings import Settings
 
 if TYPE_CHECKING:
     SamplingFields = OptionFields
@@ -43,6 +46,20 @@ class Body(Fields):
     """The schema of the models' names, which the description of a server lists."""
 
     model: str = ""
+
+    @classmethod
+    @convert_field_errors()
+    def ask(cls, given: Mapping[str, Any], settings: Settings) -> Any:
+        """Returns the request of a parsed body, checked completely. Raises ``ApiError`` with the place.
+
+        Compiles grammars and schemas of tools. Unknown fields are accepted; known ones that this server cannot honour
+        are refused.
+        """
+        return cls.read(given).request(settings)
+
+    def request(self, settings: Settings) -> Any:  # noqa: ARG002 - subclasses' use
+        """Returns the request: the fields themselves, unless an endpoint makes more of them. Raises ``FieldError``."""
+        return self
 
     @classmethod
     def read(cls, given: Mapping[str, Any], place: str = "") -> Self:

@@ -37,7 +37,7 @@ from constrain.server.requests.refusals import asks_for_nothing, unsupported
 from constrain.server.requests.structural import read_structural_tag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 _OPTIONS = ("disable_any_whitespace", "disable_additional_properties", "whitespace_pattern")
 """Members of ``structured_outputs`` that change the language of a JSON Schema and are not read."""
@@ -148,13 +148,13 @@ class ContentFields(Fields):
     ebnf: Annotated[Format | None, _like("grammar")] = None
     grammar: Annotated[Format | None, _unless_empty(_read_grammar, _OBJECT)] = None
 
-    def content(self, given: Format | None, field: str) -> Format | None:
-        """Returns what the content is: as ``given`` in OpenAI's field, or as the one field of another server says.
+    def content(self, own: Mapping[str, Format | None]) -> Format | None:
+        """Returns what the content is, as the one field that is given says. Raises ``FieldError`` for two.
 
-        ``field``: name of OpenAI's field. Raises ``FieldError`` for two fields that say it.
+        ``own``: the endpoint's own fields, by name.
         """
-        found = [] if given is None else [(field, given)]
-        found += [(name, each) for name in PEERS if (each := getattr(self, name)) is not None]
+        fields = {**own, **{name: getattr(self, name) for name in PEERS}}
+        found = [(name, each) for name, each in fields.items() if each is not None]
         if len(found) > 1:
             raise FieldError(
                 f"Invalid request: '{found[0][0]}' and '{found[1][0]}' cannot be used together: each says what the "

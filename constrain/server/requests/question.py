@@ -51,22 +51,22 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request whose model writes an answer.
+    """A request whose model writes answers.
 
     Attributes:
         model: name of the model.
-        question: question to the model.
-        streaming: how the answer is sent.
+        questions: questions to the model, which differ only in their prompts.
+        streaming: how the answers are sent.
     """
 
     model: str
-    question: Question
+    questions: tuple[Question, ...]
     streaming: Streaming
 
     @property
-    def questions(self) -> tuple[Question, ...]:
-        """The question, as a tuple of one."""
-        return (self.question,)
+    def question(self) -> Question:
+        """The first question."""
+        return self.questions[0]
 
 
 class PrefillFields(Fields):

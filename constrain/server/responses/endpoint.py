@@ -28,7 +28,7 @@ from constrain.server.responses.output import (
     new_response_id,
     response_json,
 )
-from constrain.server.responses.request import read_request
+from constrain.server.responses.request import ResponseBody
 from constrain.server.responses.store import input_items_page
 from constrain.server.serving.answering import require_room, warn_of_idle_switches
 from constrain.server.serving.dialect import Dialect
@@ -102,7 +102,7 @@ class Responses(Endpoint):
     """The endpoint that creates responses."""
 
     def __init__(self, serving: Serving, store: ResponseStore) -> None:
-        super().__init__(serving)
+        super().__init__(serving, ResponseBody)
         self._store = store
 
     async def answer(self, body: bytes, request: Request, send: Send) -> None:
@@ -131,8 +131,7 @@ class Responses(Endpoint):
 
     async def _ask(self, body: bytes, session: Session) -> tuple[ResponsesRequest, StoredResponse | None, Question]:
         """Returns the request, the response that it continues, and the question to the model. Raises ``ApiError``."""
-        subset = self._serving.settings.strict_subset
-        asked = await self.read(body, partial(read_request, strict_subset=subset, keeps=self._store.keeps), session)
+        asked = await self.read(body, session)
         resolve = partial(self._resolve_question, asked, current.get().owner)
         return await self._serving.generator.run_in_thread(resolve)
 
@@ -228,6 +227,6 @@ def _stream_error(error: ApiError, sent: int) -> str:
 
 
 RESPONSES = Dialect(
-    responses_routes, (read_request,), lambda path, _: path.startswith(_PATH), stream_error=_stream_error
+    responses_routes, (ResponseBody,), lambda path, _: path.startswith(_PATH), stream_error=_stream_error
 )
 """OpenAI's responses."""

@@ -9,7 +9,6 @@ from openai.types.shared import Reasoning
 from pydantic import ValidationError
 
 from constrain.chat.tools.kinds import CustomTool
-from constrain.fields.values import mapping
 from constrain.generation.options import MODELS_OWN
 from constrain.llama.decoding.sampler import Sampling
 from constrain.server.requests.formats import TEXT_FORMAT, find_schema
@@ -52,9 +51,8 @@ def _repeat_tool(document: Mapping[str, Any], made: Iterator[Tool]) -> dict[str,
     return {**shown, "parameters": tool.parameters, "strict": bool(document.get("strict"))}
 
 
-def repeat_text(body: Mapping[str, Any]) -> dict[str, Any]:
+def repeat_text(given: Mapping[str, Any]) -> dict[str, Any]:
     """Returns ``text``: the format and the verbosity."""
-    given = body.get("text") or {}
     verbosity = given.get("verbosity")
     return {
         "format": _repeated_format(given.get("format") or {"type": "text"}),
@@ -62,20 +60,13 @@ def repeat_text(body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def repeat_reasoning(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the members of ``reasoning`` that OpenAI's type knows.
-
-    Raises ``ApiError`` if it is not an object.
-    """
-    given = body.get("reasoning")
-    known = {"effort": None, "summary": None}
-    if given is None:
-        return known
-    asked = mapping(given, "reasoning")
+def repeat_reasoning(given: object) -> dict[str, Any]:
+    """Returns the members of ``reasoning`` that OpenAI's type knows."""
+    known = {name: getattr(given, name, None) for name in ("effort", "summary")}
     try:
-        return known | Reasoning.model_validate({key: asked.get(key) for key in known}).to_dict()
+        return known | Reasoning.model_validate(known).to_dict()
     except ValidationError:
-        return known
+        return dict.fromkeys(known)
 
 
 def _repeated_format(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import WithJsonSchema
 
 from constrain.chat.tools.kinds import CustomTool
-from constrain.fields.declared import Flag, Reads, Text, within
+from constrain.fields.declared import Flag, Reads, Text, inside, within
 from constrain.fields.logprobs import logprobs_options
 from constrain.fields.sampling import DraftFields, Limit, ShowingFields, smallest_limit
-from constrain.fields.thinking import ThinkingFields
+from constrain.fields.thinking import Reasoning, ThinkingFields
 from constrain.fields.values import array, mapping, missing
 from constrain.fields.votes import VoteFields
 from constrain.generation.options import TOP_LOGPROBS
+from constrain.server.config import KEEP_NONE
 from constrain.server.http.account import warn
-from constrain.server.http.errors import convert_field_errors
 from constrain.server.requests.declared import AskingBody
 from constrain.server.requests.formats import TEXT_FORMAT, read_format
 from constrain.server.requests.limits import RANGES
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from constrain.generation.options import ChatOptions
-    from constrain.server.config import StrictSubset
     from constrain.server.requests.formats import Format
     from constrain.server.responses.input import Item
+    from constrain.server.settings import Settings
 
 _LOGPROBS = "message.output_text.logprobs"
 
@@ -52,6 +52,10 @@ def _metadata(given: object, name: str) -> dict[str, str]:
         return given
     warn(f"'{name}' is not an object whose values are strings, so the response leaves it out.")
     return {}
+
+
+class _Reasoning(Reasoning):
+    summary: Any = None
 
 
 class ResponseBody(VoteFields, ContentFields, ThinkingFields, ShowingFields, DraftFields, AskingBody):
@@ -68,6 +72,7 @@ class ResponseBody(VoteFields, ContentFields, ThinkingFields, ShowingFields, Dra
     tools: Annotated[Any, WithJsonSchema({"maxItems": RANGES["tools"][1]})] = None
     tool_choice: Any = None
     text: Annotated[dict[str, Any] | None, Reads(mapping, Any)] = None
+    reasoning: Annotated[_Reasoning | None, inside(_Reasoning)] = None
     parallel_tool_calls: Flag = None
     store: Flag = None
     max_output_tokens: Limit = None
@@ -92,6 +97,65 @@ class ResponseBody(VoteFields, ContentFields, ThinkingFields, ShowingFields, Dra
         """
         top = self.top_logprobs or 0
         return logprobs_options(top) if top or _LOGPROBS in (self.include or ()) else {}
+
+    def request(self, settings: Settings) -> ResponsesRequest:
+        """Returns the request. Raises ``ApiError`` or ``FieldError`` with the place."""
+        previous, keeps = self.previous_response_id, settings.response_store != KEEP_NONE
+        if self.input in (None, []) and previous is None:
+            raise missing("input")
+        items = [] if self.input is None else read_items(self.input)
+        given = self.given("tools", "tool_choice")
+        tools = read_tools(given, settings.strict_subset, is_flat=True)
+        content = read_format((self.text or {}).get("format"), TEXT_FORMAT, settings.strict_subset)
+        content = self.content({"text.format": content})
+        if self.store and not keeps:
+            raise unsupported(
+                "store",
+                "This server keeps no responses. Send 'store': false, or start the server with a 'response_store'.",
+            )
+        store = keeps if self.store is None else self.store
+        has_schema = content is not None and isinstance(content.schema, str)
+        self.require_quotes(has_schema=has_schema or bool(tools.all))
+        max_tokens, name = smallest_limit({"max_output_tokens": self.max_output_tokens})
+        options: ChatOptions = {
+            **self.plain_options(),
+            **max_tokens,
+            **self.thinking_options(max_tokens.get("max_tokens")),
+        }
+        parallel = self.parallel_tool_calls is not False
+        options |= {**tools.options(parallel=parallel), **self.logprobs_options()}
+        repeated = {
+            **repeat_sampling(options),
+            "background": False,
+            "instructions": self.instructions,
+            "max_output_tokens": self.max_output_tokens,
+            "metadata": self.metadata or {},
+            "parallel_tool_calls": parallel,
+            "previous_response_id": previous,
+            "reasoning": repeat_reasoning(self.reasoning),
+            "service_tier": "default",
+            "store": store,
+            "text": repeat_text(self.text or {}),
+            "tool_choice": "auto" if tools.choice is None else _repeat_choice(tools.choice, self.tool_choice),
+            "tools": repeat_tools(tools, given),
+            "truncation": "disabled",
+            "user": self.user if isinstance(self.user, str) else None,
+        }
+        return ResponsesRequest(
+            model=self.model,
+            items=tuple(items),
+            instructions=self.instructions,
+            previous_response_id=previous,
+            content=content,
+            options=options,
+            places=Places("input", name, tools.field, tools.places),
+            custom_tools=frozenset(tool.name for tool in tools.all if isinstance(tool, CustomTool)),
+            namespaces=tools.namespaces,
+            n=self.voters(logprobs=options.get("logprobs", False)),
+            stream=self.stream or False,
+            store=store,
+            repeated=repeated,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,72 +210,3 @@ class ResponsesRequest:
 def _repeat_choice(read: Any, given: object) -> object:
     """Returns a choice of tools as it was given, except for other servers' words for it."""
     return read if isinstance(given, str) else given
-
-
-@convert_field_errors()
-def read_request(
-    body: Mapping[str, Any], *, strict_subset: StrictSubset = "structural", keeps: bool = True
-) -> ResponsesRequest:
-    """Reads a parsed body. Unknown fields are ignored; known fields that this server cannot honour are refused.
-
-    ``keeps``: whether the server keeps responses.
-
-    Tools are compiled, which may take long; ``text.format`` is not. Raises ``ApiError``.
-    """
-    asked = ResponseBody.read(body)
-    previous = asked.previous_response_id
-    if asked.input in (None, []) and previous is None:
-        raise missing("input")
-    items = [] if asked.input is None else read_items(asked.input)
-    given = asked.given("tools", "tool_choice")
-    tools = read_tools(given, strict_subset, is_flat=True)
-    content = read_format((asked.text or {}).get("format"), TEXT_FORMAT, strict_subset)
-    content = asked.content(content, "text.format")
-    if asked.store and not keeps:
-        raise unsupported(
-            "store",
-            "This server keeps no responses. Send 'store': false, or start the server with a 'response_store'.",
-        )
-    store = keeps if asked.store is None else asked.store
-    has_schema = content is not None and isinstance(content.schema, str)
-    asked.require_quotes(has_schema=has_schema or bool(tools.all))
-    max_tokens, name = smallest_limit({"max_output_tokens": asked.max_output_tokens})
-    options: ChatOptions = {
-        **asked.plain_options(),
-        **max_tokens,
-        **asked.thinking_options(max_tokens.get("max_tokens")),
-    }
-    parallel = asked.parallel_tool_calls is not False
-    options |= {**tools.options(parallel=parallel), **asked.logprobs_options()}
-    repeated = {
-        **repeat_sampling(options),
-        "background": False,
-        "instructions": asked.instructions,
-        "max_output_tokens": asked.max_output_tokens,
-        "metadata": asked.metadata or {},
-        "parallel_tool_calls": parallel,
-        "previous_response_id": previous,
-        "reasoning": repeat_reasoning(body),
-        "service_tier": "default",
-        "store": store,
-        "text": repeat_text(body),
-        "tool_choice": "auto" if tools.choice is None else _repeat_choice(tools.choice, asked.tool_choice),
-        "tools": repeat_tools(tools, given),
-        "truncation": "disabled",
-        "user": asked.user if isinstance(asked.user, str) else None,
-    }
-    return ResponsesRequest(
-        model=asked.model,
-        items=tuple(items),
-        instructions=asked.instructions,
-        previous_response_id=previous,
-        content=content,
-        options=options,
-        places=Places("input", name, tools.field, tools.places),
-        custom_tools=frozenset(tool.name for tool in tools.all if isinstance(tool, CustomTool)),
-        namespaces=tools.namespaces,
-        n=asked.voters(logprobs=options.get("logprobs", False)),
-        stream=asked.stream or False,
-        store=store,
-        repeated=repeated,
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from starlette.responses import JSONResponse
@@ -17,20 +16,19 @@ from constrain.server.http.errors import ApiError, failure
 from constrain.server.serving.endpoint import Endpoint, send_stream
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 
     from starlette.requests import Request
     from starlette.types import Send
 
     from constrain.chat.reading.events import StreamEvent
     from constrain.generation.completion import Completion
-    from constrain.server.requests.question import Question
-    from constrain.server.requests.streams import Streaming
+    from constrain.server.requests.declared import Body
+    from constrain.server.requests.question import Asked, Question
     from constrain.server.sandbox.session import Session
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.generation import Answers
     from constrain.server.serving.models import ServedModel
-    from constrain.server.settings import Settings
 
 _log = logging.getLogger("constrain.server")
 
@@ -64,35 +62,7 @@ class Writer(Protocol):
         ...
 
 
-class TextRequest(Protocol):
-    """The checked fields of a request whose model writes answers."""
-
-    @property
-    def model(self) -> str:
-        """Name of the requested model."""
-        ...
-
-    @property
-    def questions(self) -> Sequence[Question]:
-        """Questions to the model, which differ only in their prompts."""
-        ...
-
-    @property
-    def streaming(self) -> Streaming:
-        """The way the answers are sent."""
-        ...
-
-
-R = TypeVar("R", bound=TextRequest)
-R_co = TypeVar("R_co", bound=TextRequest, covariant=True)
-
-
-class Reads(Protocol[R_co]):
-    """A function that reads a parsed body; can be pickled."""
-
-    def __call__(self, body: Mapping[str, Any], settings: Settings) -> R_co:
-        """Returns the checked request. Raises ``ApiError``."""
-        ...
+R = TypeVar("R", bound="Asked")
 
 
 class Answering(Endpoint, Generic[R]):
@@ -100,25 +70,24 @@ class Answering(Endpoint, Generic[R]):
 
     Args:
         serving: models, generator and settings.
-        read: function that reads a parsed body.
+        body: body of a request.
         writer: function that makes the writer of a request's answers.
     """
 
     def __init__(
         self,
         serving: Serving,
-        read: Reads[R],
+        body: type[Body],
         writer: Callable[[R, ServedModel], Writer],
     ) -> None:
-        super().__init__(serving)
-        self._read = read
+        super().__init__(serving, body)
         self._writer = writer
 
     async def answer(self, body: bytes, request: Request, send: Send) -> None:
         """Answers a request; see ``Endpoint``."""
         generator = self._serving.generator
         with generator.admit(1), generator.session() as session:
-            asked = await self.read(body, partial(self._read, settings=self._serving.settings), session)
+            asked = await self.read(body, session)
             response = await self.respond(asked, session, send)
         if response is not None:
             await response(request.scope, request.receive, send)

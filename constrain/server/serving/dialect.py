@@ -37,7 +37,7 @@ class Dialect:
 
     Attributes:
         routes: function that returns its routes; nothing if the settings turn it off.
-        readers: functions that read bodies, and others that the sandbox calls. Their modules are imported there early.
+        readers: bodies, and functions that the sandbox calls. Their modules are imported there early.
         owns: function that returns whether errors have the dialect's form, for the path and headers of a request.
         error_object: function that makes the JSON object of an error; ``None`` for OpenAI's form.
         stream_type: how the media type of its streams begins.

@@ -18,12 +18,13 @@ from constrain.server.serving.sizes import longest_token, text_size
 from constrain.thread_pools import start_pool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
     from constrain.llama.model import Model
+    from constrain.server.requests.declared import Body
     from constrain.server.requests.texts import Text
     from constrain.server.sandbox.session import Session
     from constrain.server.serving.endpoint import Serving
@@ -78,16 +79,13 @@ class Embedded:
 class Embeddings(Inspecting):
     """An endpoint for vectors. Texts of all its requests are read one after the other, while answers are written.
 
-    ``write``: function that makes the response; see ``Inspecting`` for the others.
+    ``write``: function that makes the response.
     """
 
     def __init__(
-        self,
-        serving: Serving,
-        read: Callable[[Mapping[str, Any]], EmbeddingRequest],
-        write: Callable[[EmbeddingRequest, Embedded], dict[str, Any]],
+        self, serving: Serving, body: type[Body], write: Callable[[EmbeddingRequest, Embedded], dict[str, Any]]
     ) -> None:
-        super().__init__(serving, read)
+        super().__init__(serving, body)
         self._write = write
         self._thread = start_pool(1, "constrain-embed")
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
@@ -26,17 +26,16 @@ from constrain.server.sandbox.reading import (
 from constrain.server.serving.models import only_model, require_name
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator
 
     from starlette.types import Receive, Scope, Send
 
+    from constrain.server.requests.declared import Body
     from constrain.server.sandbox.session import Session
     from constrain.server.serving.generation import Generator
     from constrain.server.serving.metrics import Metrics
     from constrain.server.serving.models import Models, ServedModel
     from constrain.server.settings import Settings
-
-T = TypeVar("T")
 
 _STREAM_HEADERS = (
     (b"cache-control", b"no-cache"),
@@ -56,10 +55,16 @@ class Serving:
 
 
 class Endpoint(ABC):
-    """An ASGI application that takes JSON. Its work for a client ends when the client leaves."""
+    """An ASGI application that takes JSON. Its work for a client ends when the client leaves.
 
-    def __init__(self, serving: Serving) -> None:
+    Args:
+        serving: models, generator and settings.
+        body: body of a request.
+    """
+
+    def __init__(self, serving: Serving, body: type[Body]) -> None:
         self._serving = serving
+        self._ask = partial(body.ask, settings=serving.settings)
         self._readings = Readings()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,10 +79,10 @@ class Endpoint(ABC):
         except ClientDisconnect:
             self._serving.metrics.abandoned.inc()
 
-    async def read(self, body: bytes, read: Callable[[Mapping[str, Any]], T], session: Session) -> T:
-        """Reads a body with a function, for a model that exists. Raises ``ApiError``, and so may the function.
+    async def read(self, body: bytes, session: Session) -> Any:
+        """Returns the request of a body, for a model that exists. Raises ``ApiError``.
 
-        The function must be picklable: what is slow is read in the process of the session.
+        What is slow is read in the process of the session.
         """
         generator, readings = self._serving.generator, self._readings
         if is_large(body):
@@ -91,10 +96,10 @@ class Endpoint(ABC):
         if not readings.knows(key):
             async with session.alone(key):
                 if not readings.knows(key):
-                    found = await read_in_sandbox(read, body, name, session)
+                    found = await read_in_sandbox(self._ask, body, name, session)
                     readings.add(key)
                     return found
-        return await generator.run_in_thread(partial(read_again, read, document))
+        return await generator.run_in_thread(partial(read_again, self._ask, document))
 
     def name_model(self, document: dict[str, Any]) -> None:
         """Adds the only model's name to a parsed body that names none. Raises ``ApiError`` if there are several."""
@@ -111,22 +116,13 @@ class Endpoint(ABC):
 
 
 class Inspecting(Endpoint):
-    """An endpoint that answers with JSON, without a text of the model.
-
-    Args:
-        serving: models, generator and settings.
-        read: function that reads a parsed body; can be pickled.
-    """
-
-    def __init__(self, serving: Serving, read: Callable[[Mapping[str, Any]], Any]) -> None:
-        super().__init__(serving)
-        self._read = read
+    """An endpoint that answers with JSON, without a text of the model."""
 
     async def answer(self, body: bytes, request: Request, send: Send) -> None:
         """Answers a request; see ``Endpoint``."""
         generator = self._serving.generator
         with generator.admit(1), generator.session() as session:
-            asked = await self.read(body, self._read, session)
+            asked = await self.read(body, session)
             async with self._serving.models.lease(self.find(asked.model)) as served:
                 document = await self.inspect(asked, served, session)
         await JSONResponse(document)(request.scope, request.receive, send)

@@ -15,7 +15,7 @@ import constrain
 from constrain.llama.decoding.token_logprob import TokenLogprob
 from constrain.server.app import Application
 from constrain.server.completions.logprobs import TextLogprobs
-from constrain.server.completions.request import CompletionRequest, read_completion_request
+from constrain.server.completions.request import CompletionBody, CompletionRequest
 from constrain.server.logs import JsonLines
 from constrain.server.settings import Settings
 from tests.server.chat.test_chat import BOOK, BOOK_FORMAT
@@ -192,20 +192,20 @@ def test_a_prompt_that_overflows_the_context_is_refused(application: Application
 
 
 def read(fields: dict[str, Any]) -> CompletionRequest:
-    return read_completion_request({"model": "small", "prompt": "Hello", **fields}, Settings())
+    return CompletionBody.ask({"model": "small", "prompt": "Hello", **fields}, Settings())
 
 
 @for_each(
     "prompt, read_as", [("a", ("a",)), (["a", "b"], ("a", "b")), ([1, 2], ((1, 2),)), ([[1, 2], [3]], ((1, 2), (3,)))]
 )
 def test_a_prompt_is_texts_or_tokens(prompt: object, read_as: tuple[Any, ...]) -> None:
-    assert read({"prompt": prompt}).prompts == read_as
+    assert tuple(each.prompt for each in read({"prompt": prompt}).questions) == read_as
 
 
 def test_a_text_is_short_unless_asked_for_more() -> None:
-    assert read({}).options["max_tokens"] == 16
-    assert read({"max_tokens": 0}).options["max_tokens"] == 0
+    assert read({}).question.options["max_tokens"] == 16
+    assert read({"max_tokens": 0}).question.options["max_tokens"] == 0
 
 
 def test_a_format_is_not_cut_where_nobody_asked_for_that() -> None:
-    assert "max_tokens" not in read({"response_format": {"type": "json_object"}}).options
+    assert "max_tokens" not in read({"response_format": {"type": "json_object"}}).question.options

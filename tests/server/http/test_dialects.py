@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 import constrain
-from constrain.fields.values import required_text
 from constrain.server.app import Application
 from constrain.server.dialects import CHAT, DIALECTS
-from constrain.server.http.errors import ApiError, convert_field_errors
+from constrain.server.http.errors import ApiError
+from constrain.server.requests.declared import Body
 from constrain.server.requests.places import Places
-from constrain.server.requests.question import Question
+from constrain.server.requests.question import Asked, Question
 from constrain.server.requests.streams import Streaming
 from constrain.server.serving.answering import Answering
 from constrain.server.serving.dialect import ChosenRoute, Dialect
@@ -32,19 +32,15 @@ PAGE = Path(__file__).parents[3] / "docs/explanation/dialects.md"
 # A dialect: its request, reader, writer, routes and errors.
 
 
-class Asked:
-    """``{"model": "small", "ask": "..."}``: a number is the answer."""
+class ToyBody(Body):
+    """``{"model": "small", "ask_for": "..."}``: a number is the answer."""
 
-    def __init__(self, model: str, text: str) -> None:
-        self.model = model
-        self.streaming = Streaming(is_wanted=False, include_usage=False)
-        messages = [{"role": "user", "content": text}]
-        self.questions = [Question(messages, None, {"max_tokens": 8}, Places("ask", "limit"))]
+    ask_for: str
 
-
-@convert_field_errors()
-def read_asked(body: Mapping[str, Any], settings: Settings) -> Asked:  # noqa: ARG001 - the settings change nothing
-    return Asked(body["model"], required_text(body, "ask"))
+    def request(self, _: Settings) -> Asked:
+        messages = [{"role": "user", "content": self.ask_for}]
+        question = Question(messages, None, {"max_tokens": 8}, Places("ask_for", "limit"))
+        return Asked(self.model, (question,), Streaming())
 
 
 class Writer:
@@ -65,7 +61,7 @@ async def show_version(_: Request) -> Response:
 
 def toy_routes(serving: Serving) -> list[Route]:
     return [
-        Route("/toy/ask", Answering(serving, read_asked, lambda *_: Writer()), methods=["POST"]),
+        Route("/toy/ask", Answering(serving, ToyBody, lambda *_: Writer()), methods=["POST"]),
         ChosenRoute("/toy/version", show_version, lambda _, headers: "x-toy" in headers),
     ]
 
@@ -74,7 +70,7 @@ def oops(error: ApiError) -> dict[str, Any]:
     return {"oops": error.message}
 
 
-TOY = Dialect(toy_routes, (read_asked,), lambda path, _: path.startswith("/toy/"), oops, id_header="toy-id")
+TOY = Dialect(toy_routes, (ToyBody,), lambda path, _: path.startswith("/toy/"), oops, id_header="toy-id")
 
 
 # What it is mounted in.
@@ -89,7 +85,7 @@ HEADERS = {"X-Api-Key": "key"}
 
 
 def test_a_dialect_answers_beside_the_others(application: Application) -> None:
-    response = ask(application, "POST", "/toy/ask", json={"ask": "Say hello."}, headers=HEADERS)
+    response = ask(application, "POST", "/toy/ask", json={"ask_for": "Say hello."}, headers=HEADERS)
     assert (response.status_code, set(response.json())) == (200, {"said"})
     assert response.headers["toy-id"] == response.headers["x-request-id"]
     text = ask(application, "POST", "/v1/chat/completions", json={"model": "small", "messages": []}, headers=HEADERS)
@@ -115,7 +111,7 @@ def test_a_server_speaks_the_dialects_that_it_is_given() -> None:
 
 def test_the_page_shows_this_dialect() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    for part in (Asked, read_asked, Writer, show_version, toy_routes, oops):
+    for part in (ToyBody, Writer, show_version, toy_routes, oops):
         assert inspect.getsource(part) in page, part
 
 

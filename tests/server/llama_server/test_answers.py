@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import httpx
@@ -11,14 +12,8 @@ import pytest
 import constrain
 from constrain.server.app import Application
 from constrain.server.http.errors import ApiError
-from constrain.server.llama_server.request import (
-    ContinuationRequest,
-    Gap,
-    read_completion,
-    read_detokenize,
-    read_infill,
-    read_tokenize,
-)
+from constrain.server.llama_server.request import CompletionBody as LlamaBody
+from constrain.server.llama_server.request import ContinuationRequest, DetokenizeBody, Gap, InfillBody, TokenizeBody
 from constrain.server.llama_server.tokens import prompt_tokens
 from constrain.server.requests.limits import RANGES
 from constrain.server.settings import Settings
@@ -177,7 +172,7 @@ def test_a_model_without_tokens_for_gaps_fills_none(application: Application) ->
 def test_a_gap_has_the_tokens_of_its_model(model: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model.tokenizer, "infill", {"pre": 1, "suf": 2, "mid": 3, "sep": -1})
     body = {"input_prefix": "a", "input_suffix": "<|im_end|>", "input_extra": [{"text": "b"}]}
-    found = list(prompt_tokens(model, read_infill(body, Settings())))
+    found = list(prompt_tokens(model, InfillBody.ask(body, Settings())))
     plain = model.tokenizer.tokenize
     assert found == [*plain("\n\n--- snippet ---\n\n"), *plain("\nb"), 1, *plain("a"), 2, *plain("<|im_end|>"), 3]
 
@@ -186,11 +181,11 @@ def test_a_gap_has_the_tokens_of_its_model(model: constrain.Model, monkeypatch: 
 
 
 def completion(fields: dict[str, Any]) -> ContinuationRequest:
-    return read_completion({"prompt": "One, two,", **fields}, Settings())
+    return LlamaBody.ask({"prompt": "One, two,", **fields}, Settings())
 
 
 def infill(fields: dict[str, Any]) -> ContinuationRequest:
-    return read_infill({"input_prefix": "def add(", "input_suffix": "return a + b", **fields}, Settings())
+    return InfillBody.ask({"input_prefix": "def add(", "input_suffix": "return a + b", **fields}, Settings())
 
 
 def refusal(read: Any, fields: dict[str, Any]) -> ApiError:
@@ -214,9 +209,9 @@ def test_long_lists_are_refused(read: Any, fields: dict[str, Any]) -> None:
 @pytest.mark.parametrize("read", [completion, infill])
 def test_fields_that_change_no_answer_are_accepted(read: Any) -> None:
     fields = {"id_slot": 3, "t_max_predict_ms": 500, "n_keep": 8, "n_probs": 0, "lora": []}
-    assert read({**fields, "grammar": "", "stop": [], "seed": -1, "n_predict": -1, "something_new": 3}).options == {
-        "stop": []
-    }
+    assert read(
+        {**fields, "grammar": "", "stop": [], "seed": -1, "n_predict": -1, "something_new": 3}
+    ).question.options == {"stop": []}
 
 
 @for_each(
@@ -229,7 +224,7 @@ def test_fields_that_change_no_answer_are_accepted(read: Any) -> None:
     ({"cache_prompt": True, "temperature": 3, "top_k": 5}, {"cache_prompt": True, "temperature": 3, "top_k": 5}),
 )
 def test_options_become_those_of_the_library(fields: dict[str, Any], options: dict[str, Any]) -> None:
-    assert completion(fields).options == options
+    assert completion(fields).question.options == options
 
 
 @for_each("prompt, pieces", [("a", ("a",)), (["a"], ("a",)), ([1, 2], (1, 2)), ([1, "a", 2], (1, "a", 2)), ([], ())])
@@ -239,7 +234,7 @@ def test_a_prompt_is_a_text_or_tokens_or_both(prompt: Any, pieces: tuple[Any, ..
 
 def test_a_text_of_vllm_begins_with_special_tokens_unless_it_must_not() -> None:
     bodies = ({"content": "a"}, {"content": "a", "add_special": True}, {"prompt": "a"})
-    found = [read_tokenize(body).adds_special for body in (*bodies, {"prompt": "a", "add_special_tokens": False})]
+    found = [TokenizeBody.read(body).begins for body in (*bodies, {"prompt": "a", "add_special_tokens": False})]
     assert found == [False, True, True, False]
 
 
@@ -253,15 +248,15 @@ def test_a_gap_stands_between_two_texts_and_behind_other_files() -> None:
 
 @for_each(
     "read, body, param",
-    (read_tokenize, {}, "content"),
-    (read_tokenize, {"content": ["a"]}, "content"),
-    (read_tokenize, {"prompt": 3}, "prompt"),
-    (read_tokenize, {"messages": []}, "messages"),
-    (read_tokenize, {"content": "a", "add_special": "no"}, "add_special"),
-    (read_detokenize, {}, "tokens"),
-    (read_detokenize, {"tokens": "a"}, "tokens"),
-    (read_detokenize, {"tokens": [1, "a"]}, "tokens[1]"),
-    (read_detokenize, {"tokens": [-1]}, "tokens[0]"),
+    (partial(TokenizeBody.ask, settings=Settings()), {}, "content"),
+    (partial(TokenizeBody.ask, settings=Settings()), {"content": ["a"]}, "content"),
+    (partial(TokenizeBody.ask, settings=Settings()), {"prompt": 3}, "prompt"),
+    (partial(TokenizeBody.ask, settings=Settings()), {"messages": []}, "messages"),
+    (partial(TokenizeBody.ask, settings=Settings()), {"content": "a", "add_special": "no"}, "add_special"),
+    (partial(DetokenizeBody.ask, settings=Settings()), {}, "tokens"),
+    (partial(DetokenizeBody.ask, settings=Settings()), {"tokens": "a"}, "tokens"),
+    (partial(DetokenizeBody.ask, settings=Settings()), {"tokens": [1, "a"]}, "tokens[1]"),
+    (partial(DetokenizeBody.ask, settings=Settings()), {"tokens": [-1]}, "tokens[0]"),
 )
 def test_what_cannot_be_converted_is_refused(read: Any, body: dict[str, Any], param: str) -> None:
     assert refusal(read, body).param == param

@@ -13,7 +13,7 @@ import constrain
 from constrain.chat.answers.choices import Calls, FunctionCalls
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.generation.planning import prepare
-from constrain.server.messages.request import read_messages_request
+from constrain.server.messages.request import MessagesBody
 from constrain.server.requests.question import Question
 from constrain.server.settings import Settings
 from constrain.tools import FunctionTool
@@ -29,7 +29,7 @@ DIFFICULT = ["MultiEdit", "Bash", "TodoWrite", "NotebookEdit", "AskUser", "Plan"
 
 
 def question() -> Question:
-    return read_messages_request(body(tools=TOOLS), Settings()).question
+    return MessagesBody.ask(body(tools=TOOLS), Settings()).question
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from constrain.chat.answers.choices import Calls
 from constrain.server.http.account import Account
 from constrain.server.http.errors import ApiError
 from constrain.server.messages.conversation import read_conversation
-from constrain.server.messages.request import MessagesRequest, read_count_request, read_messages_request
+from constrain.server.messages.request import CountBody, MessagesBody, MessagesRequest
 from constrain.server.requests.limits import RANGES
 from constrain.server.settings import Settings
 from tests.support import each_row, for_each
@@ -23,7 +23,7 @@ TOOLS = [{"name": "f", "input_schema": OPEN_SCHEMA}, {"name": "g", "input_schema
 
 
 def read(fields: dict[str, Any]) -> MessagesRequest:
-    return read_messages_request({**BASE, **fields}, Settings())
+    return MessagesBody.ask({**BASE, **fields}, Settings())
 
 
 def options(**fields: Any) -> dict[str, Any]:
@@ -32,9 +32,9 @@ def options(**fields: Any) -> dict[str, Any]:
 
 def test_a_count_needs_no_limit() -> None:
     asked = {name: value for name, value in BASE.items() if name != "max_tokens"}
-    assert "max_tokens" not in read_count_request(asked, Settings()).question.options
+    assert "max_tokens" not in CountBody.ask(asked, Settings()).question.options
     with pytest.raises(ApiError, match="max_tokens"):
-        read_messages_request(asked, Settings())
+        MessagesBody.ask(asked, Settings())
 
 
 def test_numbers_and_stop_sequences_become_options() -> None:

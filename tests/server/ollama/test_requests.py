@@ -11,8 +11,9 @@ import pytest
 from constrain.chat.prompt.messages import Call, check_messages
 from constrain.server.http.account import Account
 from constrain.server.http.errors import ApiError
-from constrain.server.ollama.request import OllamaRequest, read_ollama_chat, read_ollama_generate
-from constrain.server.ollama.texts import read_embed, read_old_embeddings
+from constrain.server.ollama.request import ChatBody as OllamaChatBody
+from constrain.server.ollama.request import GenerateBody, OllamaRequest
+from constrain.server.ollama.texts import EmbedBody, OldEmbeddingsBody
 from constrain.server.ollama.thinking import require_thinking
 from constrain.server.settings import Settings
 from tests.support import for_each
@@ -24,22 +25,20 @@ ADD = {"type": "function", "function": {"name": "add", "parameters": {"propertie
 
 
 def read_chat(fields: dict[str, Any]) -> OllamaRequest:
-    return read_ollama_chat({"model": "small", "messages": USER, **fields}, Settings())
+    return OllamaChatBody.ask({"model": "small", "messages": USER, **fields}, Settings())
 
 
 def read_generate(fields: dict[str, Any]) -> OllamaRequest:
-    return read_ollama_generate({"model": "small", "prompt": "Hi", **fields}, Settings())
+    return GenerateBody.ask({"model": "small", "prompt": "Hi", **fields}, Settings())
 
 
 def messages_of(*messages: dict[str, Any]) -> list[dict[str, Any]]:
     request = read_chat({"messages": list(messages)})
-    assert request.question is not None
     assert isinstance(request.question.prompt, list)
     return request.question.prompt
 
 
 def schema_of(request: OllamaRequest) -> Any:
-    assert request.question is not None
     assert isinstance(request.question.schema, str)
     return json.loads(request.question.schema)
 
@@ -111,7 +110,6 @@ def test_a_format_is_json_or_a_schema() -> None:
     assert schema_of(read_chat({"format": {}})) == {}
     for nothing in (None, ""):
         request = read_chat({"format": nothing})
-        assert request.question is not None
         assert request.question.schema is None
 
 
@@ -199,7 +197,6 @@ def test_several_types_in_one_text_are_several_types() -> None:
 
 def test_a_prompt_is_a_message_of_the_user() -> None:
     request = read_generate({"system": "Be brief."})
-    assert request.question is not None
     assert request.question.prompt == [
         {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}
     ]  # fmt: skip
@@ -207,7 +204,6 @@ def test_a_prompt_is_a_message_of_the_user() -> None:
 
 def test_a_raw_prompt_is_continued() -> None:
     request = read_generate({"raw": True, "think": False, "format": "json"})
-    assert request.question is not None
     assert (request.question.prompt, request.options) == ("Hi", {})
     assert schema_of(request) == {"type": "object"}
 
@@ -236,13 +232,15 @@ SIZES = [(None, None), (-1, None), (0, None), (20, 20), (1 << 40, 1 << 40)]
 
 @for_each("given, found", SIZES)
 def test_a_context_is_where_texts_are_cut(given: int | None, found: int | None) -> None:
-    assert read_embed({"model": "small", "input": "a", "options": {"num_ctx": given}}).max_tokens == found
+    assert (
+        EmbedBody.ask({"model": "small", "input": "a", "options": {"num_ctx": given}}, Settings()).max_tokens == found
+    )
 
 
 def test_texts_are_one_or_several_or_none() -> None:
-    found = [read_embed({"model": "m", "input": given}).inputs for given in ("a", ["a", "b"], "", [])]
+    found = [EmbedBody.ask({"model": "m", "input": given}, Settings()).inputs for given in ("a", ["a", "b"], "", [])]
     assert found == [("a",), ("a", "b"), (), ()]
-    assert [read_old_embeddings({"model": "m", "prompt": given}).inputs for given in ("a", "", None)] == [
+    assert [OldEmbeddingsBody.ask({"model": "m", "prompt": given}, Settings()).inputs for given in ("a", "", None)] == [
         ("a",),
         (),
         (),

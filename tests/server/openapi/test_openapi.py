@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import httpx
@@ -16,25 +17,21 @@ from referencing.jsonschema import DRAFT202012
 from starlette.routing import Route
 
 from constrain.server.app import Application
-from constrain.server.chat.request import read_chat_request
-from constrain.server.completions.request import read_completion_request
-from constrain.server.embeddings.request import read_embedding_request
+from constrain.server.chat.request import ChatBody
+from constrain.server.completions.request import CompletionBody
+from constrain.server.embeddings.request import EmbeddingBody
 from constrain.server.llama_server.request import REFUSED as LLAMA_REFUSED
-from constrain.server.llama_server.request import read_completion, read_detokenize, read_infill
-from constrain.server.messages.request import read_count_request, read_messages_request
+from constrain.server.llama_server.request import CompletionBody as LlamaBody
+from constrain.server.llama_server.request import DetokenizeBody, InfillBody
+from constrain.server.messages.request import CountBody, MessagesBody
 from constrain.server.ollama.fields import CHAT_REFUSED, GENERATE_REFUSED
-from constrain.server.ollama.names import read_named
-from constrain.server.ollama.request import read_ollama_chat, read_ollama_generate
-from constrain.server.ollama.texts import read_embed, read_old_embeddings
+from constrain.server.ollama.names import NamedBody
+from constrain.server.ollama.request import ChatBody as OllamaChatBody
+from constrain.server.ollama.request import GenerateBody
+from constrain.server.ollama.texts import EmbedBody, OldEmbeddingsBody
 from constrain.server.openapi.document import describe
 from constrain.server.openapi.operations import OPERATIONS
-from constrain.server.playground.request import (
-    read_budget_request,
-    read_check_request,
-    read_explain_request,
-    read_generation_request,
-    read_why_request,
-)
+from constrain.server.playground.request import BudgetBody, CheckBody, ExplainBody, GenerationBody, WhyBody
 from constrain.server.requests.refusals import (
     CHAT_FIELDS,
     COMPLETIONS_FIELDS,
@@ -43,7 +40,7 @@ from constrain.server.requests.refusals import (
     PLAYGROUND_FIELDS,
     RESPONSES_FIELDS,
 )
-from constrain.server.responses.request import read_request
+from constrain.server.responses.request import ResponseBody
 from constrain.server.settings import Settings
 from tests.support import for_each
 from tests.support.server.asking import ask, idle
@@ -119,68 +116,68 @@ class Recorded(dict[str, Any]):
 
 READERS: dict[str, tuple[Callable[[Any], object], dict[str, Any], Mapping[str, str]]] = {
     "ChatRequest": (
-        lambda body: read_chat_request(body, Settings()),
+        lambda body: ChatBody.ask(body, Settings()),
         {"model": "m", "messages": MESSAGES, "stream": True, "logprobs": True},
         CHAT_FIELDS,
     ),
     "ResponsesRequest": (
-        read_request,
+        partial(ResponseBody.ask, settings=Settings()),
         {"model": "m", "input": "x", "include": ["message.output_text.logprobs"], "stream": True},
         RESPONSES_FIELDS,
     ),
     "CompletionRequest": (
-        lambda body: read_completion_request(body, Settings()),
+        lambda body: CompletionBody.ask(body, Settings()),
         {"model": "m", "prompt": "x", "stream": True, "logprobs": 1},
         COMPLETIONS_FIELDS,
     ),
     "MessagesRequest": (
-        lambda body: read_messages_request(body, Settings()),
+        lambda body: MessagesBody.ask(body, Settings()),
         {"model": "m", "max_tokens": 9, "messages": MESSAGES, "stream": True},
         MESSAGES_FIELDS,
     ),
     "CountRequest": (
-        lambda body: read_count_request(body, Settings()),
+        lambda body: CountBody.ask(body, Settings()),
         {"model": "m", "messages": MESSAGES},
         MESSAGES_FIELDS,
     ),
-    "EmbeddingRequest": (read_embedding_request, {"model": "m", "input": "x"}, {}),
+    "EmbeddingRequest": (partial(EmbeddingBody.ask, settings=Settings()), {"model": "m", "input": "x"}, {}),
     "OllamaChatRequest": (
-        lambda body: read_ollama_chat(body, Settings()),
+        lambda body: OllamaChatBody.ask(body, Settings()),
         {"model": "m", "messages": MESSAGES, "think": True},
         CHAT_REFUSED,
     ),
     "OllamaGenerateRequest": (
-        lambda body: read_ollama_generate(body, Settings()),
+        lambda body: GenerateBody.ask(body, Settings()),
         {"model": "m", "prompt": "x"},
         {**GENERATE_REFUSED, "images": ""},
     ),
-    "OllamaEmbedRequest": (read_embed, {"model": "m", "input": "x"}, {}),
-    "OllamaEmbeddingsRequest": (read_old_embeddings, {"model": "m", "prompt": "x"}, {}),
+    "OllamaEmbedRequest": (partial(EmbedBody.ask, settings=Settings()), {"model": "m", "input": "x"}, {}),
+    "OllamaEmbeddingsRequest": (partial(OldEmbeddingsBody.ask, settings=Settings()), {"model": "m", "prompt": "x"}, {}),
     "PlaygroundRequest": (
-        lambda body: read_generation_request(body, Settings()),
+        lambda body: GenerationBody.ask(body, Settings()),
         {"model": "m", "messages": MESSAGES, "language": {"kind": "json_schema", "text": "{}"}},
         PLAYGROUND_FIELDS,
     ),
     "PlaygroundBudgetRequest": (
-        lambda body: read_budget_request(body, Settings()),
+        lambda body: BudgetBody.ask(body, Settings()),
         {"model": "m", "messages": MESSAGES, "max_tokens": 1},
         PLAYGROUND_FIELDS,
     ),
     "PlaygroundWhyRequest": (
-        lambda body: read_why_request(body, Settings()),
+        lambda body: WhyBody.ask(body, Settings()),
         {"model": "m", "messages": MESSAGES, "token": 1},
         PLAYGROUND_FIELDS,
     ),
-    "PlaygroundCheckRequest": (lambda body: read_check_request(body, Settings()), {"model": "m"}, {}),
-    "PlaygroundExplainRequest": (lambda body: read_explain_request(body, Settings()), {"model": "m", "text": ""}, {}),
-    "OllamaModelRequest": (read_named, {"name": "m"}, {}),
-    "LlamaCompletionRequest": (lambda body: read_completion(body, Settings()), {"prompt": "x"}, LLAMA_REFUSED),
+    "PlaygroundCheckRequest": (lambda body: CheckBody.ask(body, Settings()), {"model": "m"}, {}),
+    "PlaygroundExplainRequest": (lambda body: ExplainBody.ask(body, Settings()), {"model": "m", "text": ""}, {}),
+    "OllamaModelRequest": (partial(NamedBody.ask, settings=Settings()), {"name": "m"}, {}),
+    "LlamaCompletionRequest": (lambda body: LlamaBody.ask(body, Settings()), {"prompt": "x"}, LLAMA_REFUSED),
     "LlamaInfillRequest": (
-        lambda body: read_infill(body, Settings()),
+        lambda body: InfillBody.ask(body, Settings()),
         {"input_prefix": "x", "input_suffix": "y"},
         LLAMA_REFUSED,
     ),
-    "LlamaDetokenizeRequest": (read_detokenize, {"tokens": [1]}, {}),
+    "LlamaDetokenizeRequest": (partial(DetokenizeBody.ask, settings=Settings()), {"tokens": [1]}, {}),
 }
 """The reader of each body, the smallest body in which it reads every field, and the fields that it refuses."""
 

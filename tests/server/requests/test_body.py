@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from starlette.requests import ClientDisconnect, Request
 
-from constrain.server.chat.request import read_chat_request
-from constrain.server.completions.request import read_completion_request
+from constrain.server.chat.request import ChatBody
+from constrain.server.completions.request import CompletionBody
 from constrain.server.http.account import Account
 from constrain.server.http.errors import ApiError, too_busy
-from constrain.server.llama_server.request import read_completion
-from constrain.server.messages.request import read_messages_request
-from constrain.server.ollama.request import read_ollama_chat
+from constrain.server.llama_server.request import CompletionBody as LlamaBody
+from constrain.server.messages.request import MessagesBody
+from constrain.server.ollama.request import ChatBody as OllamaChatBody
 from constrain.server.requests.body import SMALL_BODY, read_body
 from constrain.server.requests.declared import misspelt_fields
-from constrain.server.responses.request import read_request
+from constrain.server.responses.request import ResponseBody
 from constrain.server.sandbox.reading import read_again
 from constrain.server.settings import Settings
 from tests.support import for_each
@@ -135,13 +135,13 @@ def test_a_client_that_leaves_gives_its_room_back(declared: bool) -> None:
 MESSAGES = [{"role": "user", "content": "Hi"}]
 SETTINGS = Settings()
 READERS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
-    "chat": (partial(read_chat_request, settings=SETTINGS), {"messages": MESSAGES}),
-    "completions": (partial(read_completion_request, settings=SETTINGS), {"prompt": "Hi"}),
-    "responses": (read_request, {"input": "Hi"}),
-    "messages": (partial(read_messages_request, settings=SETTINGS), {"messages": MESSAGES, "max_tokens": 9}),
-    "Ollama's": (partial(read_ollama_chat, settings=SETTINGS), {"messages": MESSAGES}),
-    "llama-server's": (partial(read_completion, settings=SETTINGS), {"prompt": "Hi"}),
-    "llama-server's with a random seed": (partial(read_completion, settings=SETTINGS), {"prompt": "Hi", "seed": -1}),
+    "chat": (partial(ChatBody.ask, settings=SETTINGS), {"messages": MESSAGES}),
+    "completions": (partial(CompletionBody.ask, settings=SETTINGS), {"prompt": "Hi"}),
+    "responses": (partial(ResponseBody.ask, settings=Settings()), {"input": "Hi"}),
+    "messages": (partial(MessagesBody.ask, settings=SETTINGS), {"messages": MESSAGES, "max_tokens": 9}),
+    "Ollama's": (partial(OllamaChatBody.ask, settings=SETTINGS), {"messages": MESSAGES}),
+    "llama-server's": (partial(LlamaBody.ask, settings=SETTINGS), {"prompt": "Hi"}),
+    "llama-server's with a random seed": (partial(LlamaBody.ask, settings=SETTINGS), {"prompt": "Hi", "seed": -1}),
 }
 
 

@@ -12,11 +12,11 @@ import httpx
 import pytest
 
 from constrain.server.app import Application
-from constrain.server.chat.request import read_chat_request
+from constrain.server.chat.request import ChatBody
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.body import parse_body
 from constrain.server.requests.limits import MAX_FIELD_NESTING, SCHEMA_NESTING
-from constrain.server.responses.request import read_request
+from constrain.server.responses.request import ResponseBody
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, error_of
 
@@ -148,8 +148,8 @@ def test_what_asks_for_nothing_is_accepted_by_both(application: Application, fie
 def test_sampling_is_read_alike() -> None:
     fields = {"top_k": 3, "min_p": 0.2, "top_p": 0.9, "repeat_penalty": 1.3, "presence_penalty": 0.5, "seed": -1}
     fields |= {"frequency_penalty": 0.25, "stop": "x", "logit_bias": {"5": -100}, "max_tokens": 10**40}
-    chat = read_chat_request(body(CHAT, fields), Settings()).question.options
-    responses = read_request(body(RESPONSES, fields))
+    chat = ChatBody.ask(body(CHAT, fields), Settings()).question.options
+    responses = ResponseBody.ask(body(RESPONSES, fields), Settings())
     assert chat == responses.options
     assert chat["repeat_penalty"] == 1.3
 

@@ -18,21 +18,23 @@ from constrain.gbnf import Gbnf
 from constrain.lark import Lark
 from constrain.llama.decoding.token_logprob import TokenLogprob
 from constrain.server.app import Application
-from constrain.server.chat.request import ChatRequest, read_chat_request
-from constrain.server.completions.request import read_completion_request
-from constrain.server.embeddings.request import read_embedding_request
+from constrain.server.chat.request import ChatBody, ChatRequest
+from constrain.server.completions.request import CompletionBody
+from constrain.server.embeddings.request import EmbeddingBody
 from constrain.server.http.account import Account
 from constrain.server.http.errors import ApiError, convert_field_errors
-from constrain.server.llama_server.request import read_completion, read_infill
-from constrain.server.messages.request import read_messages_request
-from constrain.server.ollama.request import read_ollama_chat, read_ollama_generate
-from constrain.server.ollama.texts import read_embed
+from constrain.server.llama_server.request import CompletionBody as LlamaBody
+from constrain.server.llama_server.request import InfillBody
+from constrain.server.messages.request import MessagesBody
+from constrain.server.ollama.request import ChatBody as OllamaChatBody
+from constrain.server.ollama.request import GenerateBody
+from constrain.server.ollama.texts import EmbedBody
 from constrain.server.requests.formats import RESPONSE_FORMAT, TEXT_FORMAT, read_format, text_of_schema
 from constrain.server.requests.peers import ContentFields
 from constrain.server.requests.question import PrefillFields, take_prefill
 from constrain.server.responses.input import conversation, read_items
 from constrain.server.responses.repeated import repeat_text
-from constrain.server.responses.request import read_request
+from constrain.server.responses.request import ResponseBody
 from constrain.server.serving.prefill import Prefill
 from constrain.server.settings import Settings
 from tests.support import each_row, for_each
@@ -52,39 +54,41 @@ def read_input(given: Any) -> None:
 
 
 def ollama_chat(fields: dict[str, Any]) -> object:
-    return read_ollama_chat({**CHAT, **fields}, SETTINGS)
+    return OllamaChatBody.ask({**CHAT, **fields}, SETTINGS)
 
 
 def ollama_generate(fields: dict[str, Any]) -> object:
-    return read_ollama_generate({**MODEL, "prompt": "Hi", **fields}, SETTINGS)
+    return GenerateBody.ask({**MODEL, "prompt": "Hi", **fields}, SETTINGS)
 
 
 def llama_completion(fields: dict[str, Any]) -> object:
-    return read_completion({"prompt": "One, two,", **fields}, SETTINGS)
+    return LlamaBody.ask({"prompt": "One, two,", **fields}, SETTINGS)
 
 
 def llama_infill(fields: dict[str, Any]) -> object:
-    return read_infill({**GAP, **fields}, SETTINGS)
+    return InfillBody.ask({**GAP, **fields}, SETTINGS)
 
 
 READERS: dict[str, dict[str, tuple[Callable[[Any], object], ...]]] = {
-    "chat_requests": {"refused": (lambda fields: read_chat_request({**CHAT, **fields}, SETTINGS),)},
+    "chat_requests": {"refused": (lambda fields: ChatBody.ask({**CHAT, **fields}, SETTINGS),)},
     "completion_requests": {
-        "refused": (lambda fields: read_completion_request({**MODEL, "prompt": "Hello", **fields}, SETTINGS),)
+        "refused": (lambda fields: CompletionBody.ask({**MODEL, "prompt": "Hello", **fields}, SETTINGS),)
     },
-    "embedding_requests": {"refused": (lambda fields: read_embedding_request({**MODEL, "input": "Hello", **fields}),)},
+    "embedding_requests": {
+        "refused": (lambda fields: EmbeddingBody.ask({**MODEL, "input": "Hello", **fields}, SETTINGS),)
+    },
     "messages_requests": {
-        "refused": (lambda fields: read_messages_request({**CHAT, "max_tokens": 100, **fields}, SETTINGS),)
+        "refused": (lambda fields: MessagesBody.ask({**CHAT, "max_tokens": 100, **fields}, SETTINGS),)
     },
     "responses_requests": {
-        "refused": (lambda fields: read_request({**MODEL, "input": "Hello", **fields}),),
+        "refused": (lambda fields: ResponseBody.ask({**MODEL, "input": "Hello", **fields}, Settings()),),
         "items": (read_input,),
     },
     "ollama_requests": {
         "both": (ollama_chat, ollama_generate),
         "chat": (ollama_chat,),
         "generate": (ollama_generate,),
-        "embed": (lambda fields: read_embed({**MODEL, "input": "a", **fields}),),
+        "embed": (lambda fields: EmbedBody.ask({**MODEL, "input": "a", **fields}, Settings()),),
     },
     "llama_requests": {
         "both": (llama_completion, llama_infill),
@@ -125,17 +129,17 @@ def test_a_format_that_says_nothing_or_two_things_is_refused(case: dict[str, Any
 
 
 READERS_OF_PATHS: dict[str, Callable[[dict[str, Any]], object]] = {
-    "/v1/responses": read_request,
+    "/v1/responses": partial(ResponseBody.ask, settings=Settings()),
     **{
         path: partial(read, settings=Settings())
         for path, read in {
-            "/v1/chat/completions": read_chat_request,
-            "/v1/completions": read_completion_request,
-            "/v1/messages": read_messages_request,
-            "/api/chat": read_ollama_chat,
-            "/api/generate": read_ollama_generate,
-            "/completion": read_completion,
-            "/infill": read_infill,
+            "/v1/chat/completions": ChatBody.ask,
+            "/v1/completions": CompletionBody.ask,
+            "/v1/messages": MessagesBody.ask,
+            "/api/chat": OllamaChatBody.ask,
+            "/api/generate": GenerateBody.ask,
+            "/completion": LlamaBody.ask,
+            "/infill": InfillBody.ask,
         }.items()
     },
 }
@@ -165,7 +169,7 @@ OPEN_SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
 
 
 def read(fields: dict[str, Any], settings: Settings | None = None) -> ChatRequest:
-    return read_chat_request({**BASE, **fields}, settings or Settings())
+    return ChatBody.ask({**BASE, **fields}, settings or Settings())
 
 
 def schema_of(request: ChatRequest) -> dict[str, Any]:

@@ -9,13 +9,13 @@ import pytest
 from openai.types.responses import Response
 
 from constrain.chat.answers.choice import read_choice
-from constrain.server.chat.request import read_chat_request
+from constrain.server.chat.request import ChatBody
 from constrain.server.http.account import Account
 from constrain.server.http.errors import ApiError
-from constrain.server.messages.request import read_messages_request
-from constrain.server.ollama.request import read_ollama_chat
+from constrain.server.messages.request import MessagesBody
+from constrain.server.ollama.request import ChatBody as OllamaChatBody
 from constrain.server.responses.output import ResponseHead, call_item, unfinished_response
-from constrain.server.responses.request import ResponsesRequest, read_request
+from constrain.server.responses.request import ResponseBody, ResponsesRequest
 from constrain.server.settings import Settings
 from tests.support import each_row, for_each
 
@@ -31,22 +31,22 @@ HOSTED = (
 
 
 def chat(fields: dict[str, Any]) -> dict[str, Any]:
-    return dict(read_chat_request({"model": "m", "messages": USER, **fields}, Settings()).question.options)
+    return dict(ChatBody.ask({"model": "m", "messages": USER, **fields}, Settings()).question.options)
 
 
 def responses(fields: dict[str, Any]) -> dict[str, Any]:
-    return dict(read_request({"model": "m", "input": "Hello", **fields}).options)
+    return dict(ResponseBody.ask({"model": "m", "input": "Hello", **fields}, Settings()).options)
 
 
 def messages(fields: dict[str, Any]) -> dict[str, Any]:
     body = {"model": "m", "max_tokens": 9, "messages": USER, **fields}
-    options = dict(read_messages_request(body, Settings()).question.options)
+    options = dict(MessagesBody.ask(body, Settings()).question.options)
     del options["max_tokens"]
     return options
 
 
 def ollama(fields: dict[str, Any]) -> dict[str, Any]:
-    return dict(read_ollama_chat({"model": "m", "messages": USER, **fields}, Settings()).options)
+    return dict(OllamaChatBody.ask({"model": "m", "messages": USER, **fields}, Settings()).options)
 
 
 PROTOCOLS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], dict[str, Any]]] = {
@@ -108,7 +108,7 @@ SPACE = {"type": "namespace", "name": "docs", "description": "Pages.", "tools": 
 
 
 def with_space(**fields: Any) -> ResponsesRequest:
-    return read_request({"model": "m", "input": "Hello", "tools": [SPACE, FLAT], **fields})
+    return ResponseBody.ask({"model": "m", "input": "Hello", "tools": [SPACE, FLAT], **fields}, Settings())
 
 
 def test_tools_of_a_namespace_are_called_by_both_names() -> None:

@@ -14,7 +14,8 @@ from constrain.server.http.account import Account
 from constrain.server.http.errors import ApiError
 from constrain.server.responses.memory_store import MemoryStore
 from constrain.server.responses.output import ResponseHead, response_json, unfinished_response
-from constrain.server.responses.request import ResponsesRequest, read_request
+from constrain.server.responses.request import ResponseBody, ResponsesRequest
+from constrain.server.settings import Settings
 from tests.support import for_each
 from tests.support.server.response_answers import PERSON, TOOLS
 
@@ -23,12 +24,12 @@ OPEN = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": 
 
 
 def _read(**body: Any) -> ResponsesRequest:
-    return read_request({"model": "tiny", "input": "Hello", **body})
+    return ResponseBody.ask({"model": "tiny", "input": "Hello", **body}, Settings())
 
 
 def _error(*, subset: Any = "structural", **body: Any) -> ApiError:
     with pytest.raises(ApiError) as caught:
-        read_request({"model": "tiny", "input": "Hello", **body}, strict_subset=subset)
+        ResponseBody.ask({"model": "tiny", "input": "Hello", **body}, Settings(strict_subset=subset))
     assert (caught.value.status, caught.value.kind) == (400, "invalid_request_error")
     return caught.value
 
@@ -41,9 +42,9 @@ def _schema(request: ResponsesRequest) -> dict[str, Any]:
 
 def test_a_server_that_keeps_nothing_refuses_to_keep_a_response() -> None:
     body = {"model": "tiny", "input": "Hello"}
-    assert not read_request(body, keeps=False).store
+    assert not ResponseBody.ask(body, Settings(response_store="none")).store
     with pytest.raises(ApiError) as caught:
-        read_request({**body, "store": True}, keeps=False)
+        ResponseBody.ask({**body, "store": True}, Settings(response_store="none"))
     assert caught.value.param == "store"
 
 
@@ -188,7 +189,7 @@ def test_a_previous_response_stands_before_the_input_and_after_the_instructions(
 
 
 def test_a_previous_response_may_be_all_the_input() -> None:
-    assert read_request({"model": "tiny", "previous_response_id": "resp_1"}).items == ()
+    assert ResponseBody.ask({"model": "tiny", "previous_response_id": "resp_1"}, Settings()).items == ()
 
 
 def test_all_breaches_of_strict_mode_are_listed_in_openais_words() -> None:
@@ -213,7 +214,7 @@ def test_keywords_beyond_the_subset_are_refused_on_demand_only() -> None:
 
 def test_strict_mode_can_be_off() -> None:
     body = {"tools": [{**FUNCTION, "parameters": OPEN}], "text": {"format": {**PERSON, "schema": OPEN}}}
-    request = read_request({"model": "tiny", "input": "Hello", **body}, strict_subset="off")
+    request = ResponseBody.ask({"model": "tiny", "input": "Hello", **body}, Settings(strict_subset="off"))
     assert (_schema(request), request.repeated["tools"][0]["strict"]) == (OPEN, True)
 
 
@@ -279,7 +280,7 @@ def _refusal(body: dict[str, Any]) -> ApiError | None:
 
 def _answer(body: dict[str, Any]) -> None:
     """All that is done with a request beside generating."""
-    request = read_request(body)
+    request = ResponseBody.ask(body, Settings())
     store = MemoryStore()
     request.messages(() if (previous := store.previous("me", request)) is None else previous.conversation)
     document = response_json(unfinished_response(ResponseHead(request, "resp_1", 0.0, "tiny", 0.8)))

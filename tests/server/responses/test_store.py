@@ -18,7 +18,7 @@ from constrain.server.http.errors import ApiError
 from constrain.server.responses.memory_store import MemoryStore
 from constrain.server.responses.opening import open_store
 from constrain.server.responses.output import ResponseHead, finished_response, response_json
-from constrain.server.responses.request import ResponsesRequest, read_request
+from constrain.server.responses.request import ResponseBody, ResponsesRequest
 from constrain.server.responses.sql_store import SqlStore
 from constrain.server.responses.store import ResponseStore, StoredResponse, input_items_page
 from constrain.server.settings import Settings, response_store
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _request(**body: Any) -> ResponsesRequest:
-    return read_request({"model": "tiny", "input": "Hello", **body})
+    return ResponseBody.ask({"model": "tiny", "input": "Hello", **body}, Settings())
 
 
 def _response(response_id: str, request: ResponsesRequest, name: str = "text") -> dict[str, Any]:

@@ -12,7 +12,8 @@ from constrain.chat.tools.calls import CustomCall, FunctionCall
 from constrain.events import ArgumentsDelta, CallEnded, CallStarted, ReasoningDelta, RefusalDelta
 from constrain.results import Timings, Usage
 from constrain.server.responses.output import ResponseHead
-from constrain.server.responses.request import read_request
+from constrain.server.responses.request import ResponseBody
+from constrain.server.settings import Settings
 from constrain.tools import tool_from_json
 
 TOOLS = [
@@ -57,7 +58,7 @@ class Answer:
 
     @property
     def head(self) -> ResponseHead:
-        request = read_request({"model": "tiny", "input": "Hello", **self.body})
+        request = ResponseBody.ask({"model": "tiny", "input": "Hello", **self.body}, Settings())
         temperature = self.body.get("temperature", 0.8)
         return ResponseHead(request, f"resp_{'0123456789ab' * 4}", 1_763_800_000.0, "tiny", temperature)
 
