@@ -35,7 +35,8 @@ from constrain.engine.captures import captures_object
 from constrain.generation.completion import Finished
 from constrain.generation.logprobs import logprob_objects
 from constrain.server.chat.response import chat_completion
-from constrain.server.http.events import EVENT_STREAM, LAST_EVENT, data_event
+from constrain.server.http.events import LAST_EVENT, data_event
+from constrain.server.serving.dialect import Writer
 from constrain.server.serving.ended import count_usage, finish_reason
 from constrain.server.serving.extension import extension
 
@@ -47,14 +48,13 @@ if TYPE_CHECKING:
     from constrain.generation.completion import Completion
     from constrain.llama.decoding.token_logprob import TokenLogprob
     from constrain.server.chat.response import Heading
-    from constrain.server.http.errors import ApiError
     from constrain.server.serving.ended import Shape
 
 _MARK = "\0text\0"
 """Placeholder for the text in a cached chunk; no model's name contains it."""
 
 
-class ChunkWriter:
+class ChunkWriter(Writer):
     """Writes one response, or its chunks.
 
     Args:
@@ -64,8 +64,6 @@ class ChunkWriter:
         include_usage: whether the last chunk has token counts and the others ``usage: null``.
         logprobs: whether pieces of text have log-probabilities.
     """
-
-    media_type = EVENT_STREAM
 
     def __init__(
         self, heading: Heading, tools: Sequence[Tool], shape: Shape, *, include_usage: bool, logprobs: bool
@@ -131,10 +129,6 @@ class ChunkWriter:
             completions = [self._completions[number] for number in sorted(self._completions)]
             yield self._data([], {"usage": count_usage(completions)})
         yield LAST_EVENT
-
-    def fail(self, error: ApiError) -> Iterator[str]:
-        """Yields the event of an error, which ends the stream."""
-        yield data_event(error.body())
 
     def _piece(self, place: tuple[int, ...], text: str, write: Callable[[str], str]) -> str:
         """Returns the chunk for a piece of text.

@@ -13,7 +13,8 @@ from openai.types import CompletionChoice
 from constrain.chat.reading.events import TextDelta
 from constrain.generation.completion import Finished
 from constrain.server.completions.logprobs import TextLogprobs
-from constrain.server.http.events import EVENT_STREAM, LAST_EVENT, data_event
+from constrain.server.http.events import LAST_EVENT, data_event
+from constrain.server.serving.dialect import Writer
 from constrain.server.serving.ended import count_usage
 from constrain.server.serving.extension import extension
 
@@ -25,12 +26,11 @@ if TYPE_CHECKING:
     from constrain.chat.reading.events import StreamEvent
     from constrain.generation.completion import Completion
     from constrain.llama.decoding.token_logprob import TokenLogprob
-    from constrain.server.http.errors import ApiError
 
 FinishReason = Literal["stop", "length"]
 
 
-class CompletionWriter:
+class CompletionWriter(Writer):
     """Writes one response, or its chunks.
 
     Args:
@@ -42,8 +42,6 @@ class CompletionWriter:
         logprobs: whether answers have log-probabilities.
         include_usage: whether the last chunk has token counts and the others ``usage: null``.
     """
-
-    media_type = EVENT_STREAM
 
     def __init__(
         self,
@@ -105,10 +103,6 @@ class CompletionWriter:
             completions = [self._completions[number] for number in sorted(self._completions)]
             yield data_event(self._object([], {"usage": count_usage(completions, self._n)}))
         yield LAST_EVENT
-
-    def fail(self, error: ApiError) -> Iterator[str]:
-        """Yields the event of an error, which ends the stream."""
-        yield data_event(error.body())
 
     def _best(self, completions: Sequence[Completion]) -> Iterator[Completion]:
         """Yields the answers to return: for each prompt the ``n`` best, best first if more were written."""

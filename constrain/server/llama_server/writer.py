@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.chat.reading.events import TextDelta
 from constrain.generation.completion import Finished
-from constrain.server.http.events import EVENT_STREAM, data_event
+from constrain.server.http.events import data_event
+from constrain.server.serving.dialect import Writer
 from constrain.server.serving.extension import extension
 
 if TYPE_CHECKING:
@@ -14,15 +15,12 @@ if TYPE_CHECKING:
 
     from constrain.chat.reading.events import StreamEvent
     from constrain.generation.completion import Completion
-    from constrain.server.http.errors import ApiError
     from constrain.server.llama_server.request import ContinuationRequest
     from constrain.server.serving.models import ServedModel
 
 
-class ContinuationWriter:
+class ContinuationWriter(Writer):
     """Writes one answer, or its pieces. ``asked``: the request; ``served``: the model."""
-
-    media_type = EVENT_STREAM
 
     def __init__(self, asked: ContinuationRequest, served: ServedModel) -> None:
         self._asked = asked
@@ -33,24 +31,12 @@ class ContinuationWriter:
         [completion] = completions
         return self._ending(completion, completion.text)
 
-    def begin(self, count: int) -> Iterator[str]:  # noqa: ARG002 - as all writers
-        """Yields the pieces in front of an answer: none."""
-        return iter(())
-
     def write(self, number: int, event: StreamEvent | Finished) -> Iterator[str]:
         """Yields the pieces for an event of an answer."""
         if isinstance(event, TextDelta):
             yield data_event({"index": number, "content": event.text, "stop": False})
         elif isinstance(event, Finished):
             yield data_event(self._ending(event.completion, ""))
-
-    def end(self) -> Iterator[str]:
-        """Yields the pieces behind an answer: none."""
-        return iter(())
-
-    def fail(self, error: ApiError) -> Iterator[str]:
-        """Yields the piece of an error, which ends the stream."""
-        yield data_event(error.body())
 
     def _ending(self, completion: Completion, content: str) -> dict[str, Any]:
         """Returns the last piece of an answer: why it ended, and its numbers."""

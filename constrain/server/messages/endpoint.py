@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from constrain.server.http.events import data_event
 from constrain.server.messages.errors import error_object
 from constrain.server.messages.model_list import describe_model, is_for_messages, list_models
 from constrain.server.messages.request import CountBody, MessagesBody
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from starlette.datastructures import Headers
     from starlette.requests import Request
 
-    from constrain.server.http.errors import ApiError
     from constrain.server.messages.request import MessagesRequest
     from constrain.server.sandbox.session import Session
     from constrain.server.serving.endpoint import Serving
@@ -71,16 +69,12 @@ def _owns(path: str, headers: Headers) -> bool:
     return path.startswith(_PATH) or (f"{path}/".startswith(f"{MODELS}/") and is_for_messages(headers))
 
 
-def _stream_error(error: ApiError, _: int) -> str:
-    return data_event(error_object(error), "error")
-
-
 MESSAGES = Dialect(
     _routes,
     (MessagesBody, CountBody),
     _owns,
     error_object,
-    stream_error=_stream_error,
+    stream_error=MessageWriter.failed,
     id_header="request-id",
 )
 """Anthropic's messages."""

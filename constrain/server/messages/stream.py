@@ -18,7 +18,7 @@ from constrain.chat.reading.events import (
 )
 from constrain.generation.completion import Finished, Usage
 from constrain.server.http.account import current
-from constrain.server.http.events import EVENT_STREAM, data_event
+from constrain.server.http.events import data_event
 from constrain.server.messages.errors import error_object
 from constrain.server.messages.response import (
     call_id,
@@ -28,6 +28,7 @@ from constrain.server.messages.response import (
     stop_members,
     usage_object,
 )
+from constrain.server.serving.dialect import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,10 +39,8 @@ if TYPE_CHECKING:
     from constrain.server.messages.response import Heading
 
 
-class MessageWriter:
+class MessageWriter(Writer):
     """Writes one message: all at once, or as events. ``heading``: the members that are known in advance."""
-
-    media_type = EVENT_STREAM
 
     def __init__(self, heading: Heading) -> None:
         self._heading = heading
@@ -87,9 +86,10 @@ class MessageWriter:
         """Yields the event after the answer."""
         yield _event("message_stop")
 
-    def fail(self, error: ApiError) -> Iterator[str]:
-        """Yields the event of an error, which ends the stream."""
-        yield data_event(error_object(error), "error")
+    @staticmethod
+    def failed(error: ApiError, sent: int = 0) -> str:  # noqa: ARG004 - see Writer
+        """Returns the event of an error, which ends a stream."""
+        return data_event(error_object(error), "error")
 
     def _switch(self, kind: str, **members: Any) -> Iterator[str]:
         """Yields the events that make a block of a type the open one."""

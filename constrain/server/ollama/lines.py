@@ -21,6 +21,7 @@ from constrain.generation.completion import Finished
 from constrain.generation.logprobs import logprob_objects
 from constrain.server.http.errors import ApiError
 from constrain.server.ollama.errors import error_object
+from constrain.server.serving.dialect import Writer
 from constrain.server.serving.ended import Shape, finish_reason
 from constrain.server.serving.extension import extension, request_extension
 from constrain.types.answer_text import read_answer
@@ -37,7 +38,7 @@ LINES = "application/x-ndjson"
 _NANOSECONDS = 1_000_000_000
 
 
-class AnswerWriter:
+class AnswerWriter(Writer):
     """Writes one answer, or its lines.
 
     Args:
@@ -82,10 +83,6 @@ class AnswerWriter:
         done = {"done": True, "done_reason": reason, **self._durations()}
         return {**self._head(), **self._members(), **done, **request_extension()}
 
-    def begin(self, count: int) -> Iterator[str]:  # noqa: ARG002 - as all writers
-        """Yields the lines in front of an answer: none."""
-        return iter(())
-
     def write(self, number: int, event: StreamEvent | Finished) -> Iterator[str]:  # noqa: ARG002 - there is one answer
         """Yields the lines for an event of the answer; each call is one line."""
         match event:
@@ -105,13 +102,10 @@ class AnswerWriter:
             case Finished(completion):
                 yield json_line({**self._head(), **self._members(), **self._ending(completion)})
 
-    def end(self) -> Iterator[str]:
-        """Yields the lines behind the answer: none."""
-        return iter(())
-
-    def fail(self, error: ApiError) -> Iterator[str]:
-        """Yields the line of an error, which ends the stream."""
-        yield json_line(error_object(error))
+    @staticmethod
+    def failed(error: ApiError, sent: int = 0) -> str:  # noqa: ARG004 - see Writer
+        """Returns the line of an error, which ends a stream."""
+        return json_line(error_object(error))
 
     def _piece(self, members: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> str:
         return json_line({**self._head(), **members, "done": False, **(more or {})})

@@ -11,7 +11,7 @@ from constrain.server.http.errors import ApiError
 from constrain.server.ollama.embeddings import OllamaEmbeddings, embed_object, old_embeddings_object
 from constrain.server.ollama.endpoint import OllamaAnswering
 from constrain.server.ollama.errors import error_object
-from constrain.server.ollama.lines import LINES, chat_members, generate_members, json_line
+from constrain.server.ollama.lines import LINES, AnswerWriter, chat_members, generate_members
 from constrain.server.ollama.models import Library, Pull, Show
 from constrain.server.ollama.names import NamedBody
 from constrain.server.ollama.request import ChatBody, GenerateBody
@@ -90,6 +90,6 @@ OLLAMA = Dialect(
     lambda path, _: path.startswith(PREFIX),
     error_object,
     stream_type=LINES,
-    stream_error=lambda error, _: json_line(error_object(error)),
+    stream_error=AnswerWriter.failed,
 )
 """Ollama's API."""

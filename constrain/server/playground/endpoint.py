@@ -16,7 +16,6 @@ from constrain.generation.observers.trace import TRACED_TOKENS
 from constrain.language.policies import CHOICES, policy_defaults
 from constrain.llama.model import default_model_path
 from constrain.server.http.errors import ApiError
-from constrain.server.http.events import data_event
 from constrain.server.playground.budget import explain_token, show_budget
 from constrain.server.playground.inspecting import check_here, explain_here, free_text, refused
 from constrain.server.playground.language import FIELD, KINDS, wrong_language
@@ -58,7 +57,7 @@ def _routes(serving: Serving) -> list[Route]:
         return []
     about = About(serving)
     posts: dict[str, Endpoint] = {
-        "/generate": Generation(serving, GenerationBody, _no_writer),
+        "/generate": Generation(serving, GenerationBody),
         "/check": Check(serving, CheckBody),
         "/explain": Explanation(serving, ExplainBody),
         "/budget": Budget(serving, BudgetBody),
@@ -128,10 +127,6 @@ async def show_grammar(request: Request) -> Response:
     except GrammarError as error:
         raise ApiError(f"{error}.", status=404, param="name", code="grammar_not_found") from error
     return JSONResponse({"name": name, "kind": "lark", "text": found.text})
-
-
-def _no_writer(_: GenerationRequest, __: ServedModel) -> RunWriter:
-    raise AssertionError("the writer of a run needs its plan")
 
 
 class Generation(Answering[GenerationRequest]):
@@ -231,7 +226,7 @@ PLAYGROUND = Dialect(
     _routes,
     (GenerationBody, check_here),
     lambda path, _: path.startswith(API),
-    stream_error=lambda error, _: data_event({"type": "error", **error.body()}),
+    stream_error=RunWriter.failed,
     is_open=is_open,
 )
 """The page that shows answers token by token, and its endpoint."""

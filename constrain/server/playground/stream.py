@@ -17,8 +17,9 @@ from constrain.generation.completion import Finished
 from constrain.generation.observers.trace import TraceDelta
 from constrain.generation.partial import PartialEvents
 from constrain.partial.reader import FieldEvent
-from constrain.server.http.events import EVENT_STREAM, LAST_EVENT, data_event
+from constrain.server.http.events import LAST_EVENT, data_event
 from constrain.server.playground.objects import TokenObjects, done_object, field_object, prompt_object
+from constrain.server.serving.dialect import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,15 +30,13 @@ if TYPE_CHECKING:
     from constrain.server.http.errors import ApiError
 
 
-class RunWriter:
+class RunWriter(Writer):
     """Writes the events of one answer.
 
     Args:
         plan: the plan of the answer.
         is_json: whether its content is JSON.
     """
-
-    media_type = EVENT_STREAM
 
     def __init__(self, plan: Plan, *, is_json: bool) -> None:
         self._plan = plan
@@ -72,9 +71,10 @@ class RunWriter:
         """Yields the last event."""
         yield LAST_EVENT
 
-    def fail(self, error: ApiError) -> Iterator[str]:
-        """Yields the event of an error, which ends the stream."""
-        yield data_event({"type": "error", **error.body()})
+    @staticmethod
+    def failed(error: ApiError, sent: int = 0) -> str:  # noqa: ARG004 - see Writer
+        """Returns the event of an error, which ends a stream."""
+        return data_event({"type": "error", **error.body()})
 
     def _objects(self, event: StreamEvent) -> list[dict[str, Any]]:
         match event:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import logging
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +12,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from constrain.errors import ConstrainError
 from constrain.generation.completion import Finished
 from constrain.server.http.account import current
-from constrain.server.http.errors import ApiError, failure
+from constrain.server.http.errors import ApiError
 from constrain.server.http.events import data_event
 from constrain.server.responses.events import EventWriter, server_sent
 from constrain.server.responses.opening import open_store
@@ -28,30 +25,26 @@ from constrain.server.responses.output import (
     new_response_id,
     response_json,
 )
-from constrain.server.responses.request import ResponseBody
+from constrain.server.responses.request import ResponseBody, ResponsesRequest
 from constrain.server.responses.store import input_items_page
-from constrain.server.serving.answering import require_room, warn_of_idle_switches
-from constrain.server.serving.dialect import Dialect
-from constrain.server.serving.endpoint import Endpoint, send_stream
+from constrain.server.serving.answering import Answering
+from constrain.server.serving.dialect import Dialect, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import Callable, Iterator, Sequence
 
     from openai.types.responses import Response as ResponseObject
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import Send
 
+    from constrain.chat.reading.events import StreamEvent
     from constrain.generation.completion import Completion
-    from constrain.server.requests.question import Question
-    from constrain.server.responses.request import ResponsesRequest
     from constrain.server.responses.store import ResponseStore, StoredResponse
     from constrain.server.sandbox.session import Session
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.generation import Answers
     from constrain.server.serving.models import ServedModel
-
-_log = logging.getLogger("constrain.server")
 
 _PATH = "/v1/responses"
 
@@ -98,135 +91,107 @@ def responses_routes(serving: Serving) -> list[Route]:
     ]
 
 
-class Responses(Endpoint):
+class _Writer(Writer):
+    """Writes a response, or its events.
+
+    Args:
+        head: fields that are known before the answer.
+        token_bytes: function that returns the bytes of a token.
+
+    Attributes:
+        made: the finished response, once there is one.
+    """
+
+    def __init__(self, head: ResponseHead, token_bytes: Callable[[int], bytes]) -> None:
+        self.head = head
+        self.made: ResponseObject | None = None
+        self._token_bytes = token_bytes
+        self._events = EventWriter(head)
+
+    def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
+        """Returns the response for a finished answer."""
+        [completion] = completions
+        self.made = finished_response(self.head, completion, **self._ending(completion))
+        return response_json(self.made)
+
+    def begin(self, _: int) -> Iterator[str]:
+        """Yields the events in front of the answer."""
+        return map(server_sent, self._events.begin())
+
+    def write(self, _: int, event: StreamEvent | Finished) -> Iterator[str]:
+        """Yields the events for an event of the answer."""
+        if not isinstance(event, Finished):
+            return map(server_sent, self._events.write(event))
+        last = self._events.finish(event.completion, **self._ending(event.completion))
+        self.made = self._events.response
+        return map(server_sent, last)
+
+    def fail(self, error: ApiError) -> str:
+        """Returns the last events, after an error."""
+        return "".join(map(server_sent, self._events.fail(error)))
+
+    @staticmethod
+    def failed(error: ApiError, sent: int = 0) -> str:
+        """Returns the event of an error, which ends a stream."""
+        facts = {"code": error.code, "message": error.message, "param": error.param, "sequence_number": sent}
+        return data_event({"type": "error", **facts}, "error")
+
+    def _ending(self, completion: Completion) -> dict[str, Any]:
+        """Returns the facts that are known once the answer is finished."""
+        counts = (count_reasoning(each, self._token_bytes) for each in completion.votes or (completion,))
+        return {"completed_at": time.time(), "reasoning_tokens": sum(counts)}
+
+
+class Responses(Answering[ResponsesRequest]):
     """The endpoint that creates responses."""
 
     def __init__(self, serving: Serving, store: ResponseStore) -> None:
         super().__init__(serving, ResponseBody)
         self._store = store
 
-    async def answer(self, body: bytes, request: Request, send: Send) -> None:
-        """Answers a request; see ``Endpoint``."""
-        generator = self._serving.generator
+    async def read(self, body: bytes, session: Session) -> ResponsesRequest:
+        """Returns the request of a body, with the items that it refers to, and its question. Raises ``ApiError``."""
+        asked = await super().read(body, session)
         owner = current.get().owner
-        with generator.admit(1), generator.session() as session:
-            asked, previous, question = await self._ask(body, session)
-            name = current.get().response_id or new_response_id()
-            require_room((question,), generator.room)
-            with generator.admit(question.n - 1):
-                if asked.store:
-                    await asyncio.to_thread(partial(self._store.reserve, owner, asked, name, previous))
-                async with self._serving.models.lease(asked.model) as served:
-                    warn_of_idle_switches((question,), served)
-                    answers = await generator.start(served, (question,), session)
-                    temperature = answers.plans[0].used_sampling.temperature
-                    head = ResponseHead(asked, name, time.time(), asked.model, temperature)
-                    with contextlib.closing(answers):
-                        made = _Made(head, previous, owner, served)
-                        if asked.stream:
-                            await send_stream(send, self._events(answers, made))
-                            return
-                        response = await self._response(answers, made)
-        await response(request.scope, request.receive, send)
 
-    async def _ask(self, body: bytes, session: Session) -> tuple[ResponsesRequest, StoredResponse | None, Question]:
-        """Returns the request, the response that it continues, and the question to the model. Raises ``ApiError``."""
-        asked = await self.read(body, session)
-        resolve = partial(self._resolve_question, asked, current.get().owner)
-        return await self._serving.generator.run_in_thread(resolve)
+        def find() -> ResponsesRequest:
+            previous = self._store.previous(owner, asked)
+            found = replace(asked, items=self._store.resolve(owner, asked.items), previous=previous)
+            return found.asking(() if previous is None else previous.conversation)
 
-    def _resolve_question(
-        self, asked: ResponsesRequest, owner: str
-    ) -> tuple[ResponsesRequest, StoredResponse | None, Question]:
-        """Returns a request with the items that it refers to, the response that it continues, and the question.
+        return await self._serving.generator.run_in_thread(find)
 
-        Raises ``ApiError``.
-        """
-        previous = self._store.previous(owner, asked)
-        asked = replace(asked, items=self._store.resolve(owner, asked.items))
-        return asked, previous, asked.question(() if previous is None else previous.conversation)
+    async def prepare(self, asked: ResponsesRequest) -> None:
+        """Makes sure that the response can be kept; see ``Answering``."""
+        account = current.get()
+        account.response_id = account.response_id or new_response_id()
+        await asyncio.to_thread(self._store.reserve, account.owner, asked, account.response_id)
 
-    async def _response(self, answers: Answers, made: _Made) -> JSONResponse:
-        try:
-            decide = self._serving.generator.decide
-            [completion] = await (decide(answers) if len(answers.plans) > 1 else answers.completions())
-        except ConstrainError as error:
-            _log.exception("a generation failed")
-            raise failure() from error
-        response = finished_response(made.head, completion, **made.ending(completion))
-        await self._keep(made, response)
-        return JSONResponse(response_json(response))
+    def make_writer(self, asked: ResponsesRequest, served: ServedModel, answers: Answers) -> _Writer:
+        """Returns the writer of a response; see ``Answering``."""
+        temperature = answers.plans[0].used_sampling.temperature
+        head = ResponseHead(asked, current.get().response_id, time.time(), asked.model, temperature)
+        return _Writer(head, served.model.vocabulary.token_bytes)
 
-    async def _events(self, answers: Answers, made: _Made) -> AsyncGenerator[str, None]:
-        """Yields the answer in progress as server-sent events."""
-        writer = EventWriter(made.head)
-        try:
-            for sent in writer.begin():
-                yield server_sent(sent)
-            async with contextlib.aclosing(answers.events()) as events:
-                async for _, event in events:
-                    if not isinstance(event, Finished):
-                        for sent in writer.write(event):
-                            yield server_sent(sent)
-                        continue
-                    self._serving.metrics.add(event.completion)
-                    last = writer.finish(event.completion, **made.ending(event.completion))
-                    assert writer.response is not None
-                    await self._keep(made, writer.response)  # a client may continue it after the last event
-                    for sent in last:
-                        yield server_sent(sent)
-        except ApiError as error:
-            error.log_reason()
-            for sent in writer.fail(error):
-                yield server_sent(sent)
-        except Exception:  # noqa: BLE001 - the client has to hear of it, whatever it is
-            _log.exception("a generation failed")
-            for sent in writer.fail(failure()):
-                yield server_sent(sent)
-
-    async def _keep(self, made: _Made, response: ResponseObject) -> None:
-        request = made.head.request
-        if request.store:
-            put = partial(self._store.put, made.owner, request, response_json(response), made.previous)
-            await asyncio.to_thread(put)
+    async def keep(self, writer: Writer) -> None:
+        """Keeps the response, which a client may continue after its last event; see ``Answering``."""
+        assert isinstance(writer, _Writer)
+        assert writer.made is not None
+        put = partial(self._store.put, current.get().owner, writer.head.request, response_json(writer.made))
+        await asyncio.to_thread(put)
 
 
 class InputTokens(Responses):
     """The endpoint that counts the tokens of the prompt that the same request for a response has."""
 
-    async def answer(self, body: bytes, request: Request, send: Send) -> None:
-        """Answers a request; see ``Endpoint``."""
-        generator = self._serving.generator
-        with generator.admit(1), generator.session() as session:
-            asked, _, question = await self._ask(body, session)
-            async with self._serving.models.lease(asked.model) as served:
-                count = await generator.count(served, question)
-        counted = {"object": "response.input_tokens", "input_tokens": count}
-        await JSONResponse(counted)(request.scope, request.receive, send)
-
-
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """A response in progress: its head, the response it continues, its owner, and its model."""
-
-    head: ResponseHead
-    previous: StoredResponse | None
-    owner: str
-    served: ServedModel
-
-    def ending(self, completion: Completion) -> dict[str, Any]:
-        """Returns the facts that are known once the answer is finished."""
-        token_bytes = self.served.model.vocabulary.token_bytes
-        reasoning_tokens = sum(count_reasoning(each, token_bytes) for each in completion.votes or (completion,))
-        return {"completed_at": time.time(), "reasoning_tokens": reasoning_tokens}
-
-
-def _stream_error(error: ApiError, sent: int) -> str:
-    facts = {"code": error.code, "message": error.message, "param": error.param, "sequence_number": sent}
-    return data_event({"type": "error", **facts}, "error")
+    async def respond(self, asked: ResponsesRequest, session: Session, send: Send) -> JSONResponse:  # noqa: ARG002
+        """Returns the count; see ``Answering``."""
+        async with self._serving.models.lease(asked.model) as served:
+            count = await self._serving.generator.count(served, asked.question)
+        return JSONResponse({"object": "response.input_tokens", "input_tokens": count})
 
 
 RESPONSES = Dialect(
-    responses_routes, (ResponseBody,), lambda path, _: path.startswith(_PATH), stream_error=_stream_error
+    responses_routes, (ResponseBody,), lambda path, _: path.startswith(_PATH), stream_error=_Writer.failed
 )
 """OpenAI's responses."""

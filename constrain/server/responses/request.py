@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import WithJsonSchema
@@ -22,8 +22,9 @@ from constrain.server.requests.formats import TEXT_FORMAT, read_format
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.peers import ContentFields
 from constrain.server.requests.places import Places
-from constrain.server.requests.question import Question
+from constrain.server.requests.question import Asked, Question
 from constrain.server.requests.refusals import RESPONSES_FIELDS, unsupported
+from constrain.server.requests.streams import Streaming
 from constrain.server.requests.tools import read_tools
 from constrain.server.responses.input import conversation, read_items
 from constrain.server.responses.repeated import (
@@ -36,9 +37,12 @@ from constrain.server.responses.repeated import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from typing_extensions import Self
+
     from constrain.generation.options import ChatOptions
     from constrain.server.requests.formats import Format
     from constrain.server.responses.input import Item
+    from constrain.server.responses.store import StoredResponse
     from constrain.server.settings import Settings
 
 _LOGPROBS = "message.output_text.logprobs"
@@ -143,6 +147,8 @@ class ResponseBody(VoteFields, ContentFields, ThinkingFields, ShowingFields, Dra
         }
         return ResponsesRequest(
             model=self.model,
+            questions=(),
+            streaming=Streaming(self.stream or False),
             items=tuple(items),
             instructions=self.instructions,
             previous_response_id=previous,
@@ -152,18 +158,16 @@ class ResponseBody(VoteFields, ContentFields, ThinkingFields, ShowingFields, Dra
             custom_tools=frozenset(tool.name for tool in tools.all if isinstance(tool, CustomTool)),
             namespaces=tools.namespaces,
             n=self.voters(logprobs=options.get("logprobs", False)),
-            stream=self.stream or False,
             store=store,
             repeated=repeated,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class ResponsesRequest:
-    """The checked fields of a request for a response, which may continue an earlier response.
+class ResponsesRequest(Asked):
+    """A request for a response, which may continue an earlier response. Its question is known once that is found.
 
     Attributes:
-        model: name of the model.
         items: items of the input (see ``read_items``).
         instructions: instructions at the beginning; those of the continued response are dropped.
         previous_response_id: id of the response that this one continues.
@@ -173,12 +177,11 @@ class ResponsesRequest:
         custom_tools: names of the tools that take a text.
         namespaces: namespace and name of each tool of a namespace, by the name that the model calls.
         n: number of answers that vote on the response; 1 without a vote.
-        stream: whether the answer is sent as events.
         store: whether the response is kept.
         repeated: fields that the response repeats.
+        previous: response that it continues, once that is found.
     """
 
-    model: str
     items: tuple[Item, ...]
     instructions: str | None
     previous_response_id: str | None
@@ -188,14 +191,15 @@ class ResponsesRequest:
     custom_tools: frozenset[str]
     namespaces: Mapping[str, tuple[str, str]]
     n: int
-    stream: bool
     store: bool
     repeated: dict[str, Any]
+    previous: StoredResponse | None = None
 
-    def question(self, previous: Sequence[Item] = ()) -> Question:
-        """Returns the question to the model; ``previous`` as for ``messages``. Raises ``ApiError``."""
+    def asking(self, previous: Sequence[Item] = ()) -> Self:
+        """Returns the request with its question; ``previous`` as for ``messages``. Raises ``ApiError``."""
         messages = self.messages(previous)
-        return Question(messages, self.content, self.options, self.places, self.n, vote=self.n > 1)
+        question = Question(messages, self.content, self.options, self.places, self.n, vote=self.n > 1)
+        return replace(self, questions=(question,))
 
     def messages(self, previous: Sequence[Item] = ()) -> list[dict[str, Any]]:
         """Returns the conversation as chat messages.

@@ -57,29 +57,18 @@ class ResponseStore(ABC):
 
     keeps = True
 
-    def reserve(
-        self, owner: str, request: ResponsesRequest, response_id: str, previous: StoredResponse | None = None
-    ) -> None:
+    def reserve(self, owner: str, request: ResponsesRequest, response_id: str) -> None:
         """Makes sure, before a response is generated, that it can be kept if its request asks for that.
 
-        Raises ``ApiError`` if the store is full or fails. ``previous``: response that it continues.
+        Raises ``ApiError`` if the store is full or fails.
         """
         if request.store:
-            self.try_write(owner, _make_stored(request, {"id": response_id, "output": []}, previous))
+            self.try_write(owner, _make_stored(request, {"id": response_id, "output": []}))
 
-    def put(
-        self,
-        owner: str,
-        request: ResponsesRequest,
-        response: dict[str, Any],
-        previous: StoredResponse | None = None,
-    ) -> None:
-        """Keeps a finished response (see ``response_json``) if its request asks for that. Raises ``ApiError``.
-
-        ``previous``: response that it continues.
-        """
+    def put(self, owner: str, request: ResponsesRequest, response: dict[str, Any]) -> None:
+        """Keeps a finished response (see ``response_json``) if its request asks for that. Raises ``ApiError``."""
         if request.store:
-            self.write(owner, _make_stored(request, response, previous))
+            self.write(owner, _make_stored(request, response))
 
     def get(self, owner: str, response_id: str) -> StoredResponse:
         """Returns a response of this owner. Raises ``ApiError``."""
@@ -164,10 +153,9 @@ def require_size(stored: StoredResponse, max_bytes: int) -> None:
         )
 
 
-def _make_stored(
-    request: ResponsesRequest, response: dict[str, Any], previous: StoredResponse | None
-) -> StoredResponse:
+def _make_stored(request: ResponsesRequest, response: dict[str, Any]) -> StoredResponse:
     """Returns a response as it is kept."""
+    previous = request.previous
     input_items = tuple(add_ids(request.items, response["id"]))
     output = tuple(read_items(response["output"]))
     before, size_before = ((), 0) if previous is None else (previous.conversation, previous.size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from starlette.responses import JSONResponse
 
@@ -16,50 +16,20 @@ from constrain.server.http.errors import ApiError, failure
 from constrain.server.serving.endpoint import Endpoint, send_stream
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from starlette.requests import Request
     from starlette.types import Send
 
-    from constrain.chat.reading.events import StreamEvent
-    from constrain.generation.completion import Completion
     from constrain.server.requests.declared import Body
     from constrain.server.requests.question import Asked, Question
     from constrain.server.sandbox.session import Session
+    from constrain.server.serving.dialect import Writer
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.generation import Answers
     from constrain.server.serving.models import ServedModel
 
 _log = logging.getLogger("constrain.server")
-
-
-class Writer(Protocol):
-    """A writer of the answers to one request: all at once, or chunk by chunk."""
-
-    @property
-    def media_type(self) -> str:
-        """Media type of a stream of chunks."""
-        ...
-
-    def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
-        """Returns the response for finished answers."""
-        ...
-
-    def begin(self, count: int) -> Iterator[str]:
-        """Yields the chunks in front of ``count`` answers."""
-        ...
-
-    def write(self, number: int, event: StreamEvent | Finished) -> Iterator[str]:
-        """Yields the chunks for an event of an answer."""
-        ...
-
-    def end(self) -> Iterator[str]:
-        """Yields the chunks after all answers are finished."""
-        ...
-
-    def fail(self, error: ApiError) -> Iterator[str]:
-        """Yields the chunks for an error that ends the stream."""
-        ...
 
 
 R = TypeVar("R", bound="Asked")
@@ -71,14 +41,14 @@ class Answering(Endpoint, Generic[R]):
     Args:
         serving: models, generator and settings.
         body: body of a request.
-        writer: function that makes the writer of a request's answers.
+        writer: function that makes the writer of a request's answers, unless ``make_writer`` does.
     """
 
     def __init__(
         self,
         serving: Serving,
         body: type[Body],
-        writer: Callable[[R, ServedModel], Writer],
+        writer: Callable[[R, ServedModel], Writer] | None = None,
     ) -> None:
         super().__init__(serving, body)
         self._writer = writer
@@ -98,13 +68,21 @@ class Answering(Endpoint, Generic[R]):
 
     def make_writer(self, asked: R, served: ServedModel, answers: Answers) -> Writer:  # noqa: ARG002 - subclasses' use
         """Returns the writer of answers that the model has begun."""
+        assert self._writer is not None
         return self._writer(asked, served)
+
+    async def prepare(self, asked: R) -> None:
+        """Does what must be done before the answers to a request that has room are begun. Raises ``ApiError``."""
+
+    async def keep(self, writer: Writer) -> None:
+        """Keeps what a writer has made of a finished answer, before its end is sent. Raises ``ApiError``."""
 
     async def respond(self, asked: R, session: Session, send: Send) -> JSONResponse | None:
         """Returns the response to a request that was read; ``None`` if it was sent as a stream. Raises ``ApiError``."""
         generator, questions = self._serving.generator, asked.questions
         require_room(questions, generator.room)
         with generator.admit(_count(questions) - 1):
+            await self.prepare(asked)
             async with self._serving.models.lease(self.find(asked.model)) as served:
                 self.check(asked, served)
                 answers = await generator.start(served, questions, session)
@@ -122,7 +100,9 @@ class Answering(Endpoint, Generic[R]):
         except ConstrainError as error:
             _log.exception("a generation failed")
             raise failure() from error
-        return JSONResponse(writer.response(completions))
+        document = writer.response(completions)
+        await self.keep(writer)
+        return JSONResponse(document)
 
     async def _chunks(
         self, answers: Answers, questions: Sequence[Question], writer: Writer
@@ -135,18 +115,20 @@ class Answering(Endpoint, Generic[R]):
                 async for number, event in events:
                     if isinstance(event, Finished):
                         self._serving.metrics.add(event.completion, is_first=_is_first(number, questions))
-                    for chunk in writer.write(number, event):
+                    chunks = writer.write(number, event)
+                    if isinstance(event, Finished):
+                        chunks = iter([*chunks])
+                        await self.keep(writer)
+                    for chunk in chunks:
                         yield chunk
             for chunk in writer.end():
                 yield chunk
         except ApiError as error:
             error.log_reason()
-            for chunk in writer.fail(error):
-                yield chunk
+            yield writer.fail(error)
         except Exception:  # noqa: BLE001 - the client has to hear of it, whatever it is
             _log.exception("a generation failed")
-            for chunk in writer.fail(failure()):
-                yield chunk
+            yield writer.fail(failure())
 
 
 def warn_of_idle_switches(questions: Sequence[Question], served: ServedModel) -> None:

@@ -5,19 +5,22 @@ A dialect is one ``Dialect``, in a folder of its own that imports no other diale
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import Headers
 from starlette.routing import Match, Route
 
-from constrain.server.http.events import data_event
+from constrain.server.http.events import EVENT_STREAM, data_event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from starlette.types import Scope
 
+    from constrain.chat.reading.events import StreamEvent
+    from constrain.generation.completion import Completion, Finished
     from constrain.server.http.account import ErrorObject
     from constrain.server.http.errors import ApiError
     from constrain.server.serving.endpoint import Serving
@@ -27,8 +30,39 @@ def _nowhere(*_: object) -> bool:
     return False
 
 
-def _openai_event(error: ApiError, _: int) -> str:
-    return data_event(error.body())
+class Writer(ABC):
+    """A writer of the answers to one request: all at once, or chunk by chunk.
+
+    Attributes:
+        media_type: media type of a stream of chunks.
+    """
+
+    media_type = EVENT_STREAM
+
+    @abstractmethod
+    def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
+        """Returns the response for finished answers."""
+
+    def begin(self, count: int) -> Iterator[str]:  # noqa: ARG002 - subclasses' use
+        """Yields the chunks in front of ``count`` answers: none."""
+        return iter(())
+
+    @abstractmethod
+    def write(self, number: int, event: StreamEvent | Finished) -> Iterator[str]:
+        """Yields the chunks for an event of an answer."""
+
+    def end(self) -> Iterator[str]:
+        """Yields the chunks after all answers are finished: none."""
+        return iter(())
+
+    @staticmethod
+    def failed(error: ApiError, sent: int = 0) -> str:  # noqa: ARG004 - subclasses' use
+        """Returns the last part of a stream which an error ends. ``sent``: number of events before it."""
+        return data_event(error.body())
+
+    def fail(self, error: ApiError) -> str:
+        """Returns the last part of this stream, which an error ends."""
+        return self.failed(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +86,7 @@ class Dialect:
     owns: Callable[[str, Headers], bool] = _nowhere
     error_object: ErrorObject | None = None
     stream_type: str = "text/event-stream"
-    stream_error: Callable[[ApiError, int], str] = _openai_event
+    stream_error: Callable[[ApiError, int], str] = Writer.failed
     id_header: str = ""
     is_open: Callable[[str], bool] = _nowhere
 

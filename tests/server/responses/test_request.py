@@ -51,7 +51,7 @@ def test_a_server_that_keeps_nothing_refuses_to_keep_a_response() -> None:
 def test_a_text_alone_asks_for_nothing_special() -> None:
     request = _read()
     assert (request.options, request.content, request.custom_tools) == ({}, None, frozenset())
-    assert (request.stream, request.store) == (False, True)
+    assert (request.streaming.is_wanted, request.store) == (False, True)
     assert request.messages() == [{"role": "user", "content": "Hello"}]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -45,7 +46,7 @@ def _response(response_id: str, request: ResponsesRequest, name: str = "text") -
 
 def _keep(kept: ResponseStore, response_id: str, owner: str = "me", **body: Any) -> None:
     request = _request(**body)
-    kept.put(owner, request, _response(response_id, request), kept.previous(owner, request))
+    kept.put(owner, replace(request, previous=kept.previous(owner, request)), _response(response_id, request))
 
 
 def _is_there(kept: ResponseStore, response_id: str, owner: str = "me") -> bool:
