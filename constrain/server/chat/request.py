@@ -14,7 +14,6 @@ from constrain.fields.thinking import ThinkingFields
 from constrain.fields.votes import VoteFields
 from constrain.server.requests.declared import AskingBody
 from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
-from constrain.server.requests.functions import read_functions, uses_functions
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.messages import read_messages
 from constrain.server.requests.peers import ContentFields
@@ -22,7 +21,7 @@ from constrain.server.requests.places import Places
 from constrain.server.requests.question import Asked, PrefillFields, Question, take_prefill
 from constrain.server.requests.refusals import CHAT_FIELDS
 from constrain.server.requests.streams import StreamFields
-from constrain.server.requests.tools import read_tools
+from constrain.server.requests.tools import read_functions, read_tools, uses_functions
 
 if TYPE_CHECKING:
     from constrain.chat.tools.kinds import Tool

@@ -1,5 +1,5 @@
 """Text completions: ``POST /v1/completions``.
 
 ``app`` calls ``endpoint``: read it first. ``request`` reads a body; ``response`` writes finished answers and answers in
-progress, with ``logprobs`` in the form of this endpoint.
+progress.
 """

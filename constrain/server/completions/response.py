@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import secrets
 import time
 from types import MappingProxyType
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from openai.types import Completion as TextCompletion
 from openai.types import CompletionChoice
+from openai.types.completion_choice import Logprobs
 
 from constrain.chat.reading.events import TextDelta
 from constrain.generation.completion import Finished
-from constrain.server.completions.logprobs import TextLogprobs
+from constrain.generation.logprobs import finite_logprob
 from constrain.server.http.events import LAST_EVENT, data_event
 from constrain.server.serving.dialect import Writer
 from constrain.server.serving.ended import count_usage
@@ -20,8 +22,6 @@ from constrain.server.serving.extension import extension
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from openai.types.completion_choice import Logprobs
 
     from constrain.chat.reading.events import StreamEvent
     from constrain.generation.completion import Completion
@@ -141,3 +141,36 @@ def _mean_logprob(completion: Completion) -> float:
     """Returns the mean log-probability of an answer's tokens."""
     logprobs = [token.logprob for token in completion.logprobs or ()]
     return sum(logprobs) / max(1, len(logprobs))
+
+
+class TextLogprobs:
+    """Writes the log-probabilities of one answer, piece by piece: parallel lists with one entry per token."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._characters = 0
+
+    def write(self, tokens: Sequence[TokenLogprob]) -> Logprobs:
+        """Returns the log-probabilities of the next tokens.
+
+        ``text_offset``: index of the character that a token begins in.
+        """
+        return Logprobs(
+            tokens=[token.text for token in tokens],
+            token_logprobs=[finite_logprob(token) for token in tokens],
+            top_logprobs=[_top(token) for token in tokens],
+            text_offset=[self._offset(token) for token in tokens],
+        )
+
+    def _offset(self, token: TokenLogprob) -> int:
+        begin = self._characters
+        self._characters += len(self._decoder.decode(token.bytes))
+        return begin
+
+
+def _top(token: TokenLogprob) -> dict[str, float]:
+    """Returns the likeliest tokens at a position and the chosen one, by text; among equal texts, the likeliest."""
+    found: dict[str, float] = {}
+    for other in (*token.top, token):
+        found.setdefault(other.text, finite_logprob(other))
+    return found

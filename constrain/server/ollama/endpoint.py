@@ -1,18 +1,20 @@
-"""``POST /api/chat`` and ``POST /api/generate``."""
+"""``POST /api/chat`` and ``POST /api/generate``; ``POST /api/embed`` and its predecessor ``POST /api/embeddings``."""
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse
 
 from constrain.server.http.account import current
-from constrain.server.ollama.lines import AnswerWriter
+from constrain.server.ollama.lines import AnswerWriter, nanoseconds
 from constrain.server.ollama.names import served_name
 from constrain.server.ollama.request import OllamaRequest
 from constrain.server.ollama.thinking import require_thinking
 from constrain.server.serving.answering import Answering
+from constrain.server.serving.embedding import Embeddings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from constrain.server.requests.declared import Body
     from constrain.server.sandbox.session import Session
+    from constrain.server.serving.embedding import Embedded, EmbeddingRequest
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.models import ServedModel
 
@@ -67,3 +70,27 @@ def _make_writer(
     is_text = not asked.questions or asked.question.content is None
     load_seconds = 0.0 if served is None else served.load_seconds
     return AnswerWriter(asked.model, members, load_seconds, current.get().begun, is_text=is_text)
+
+
+class OllamaEmbeddings(Embeddings):
+    """An endpoint for vectors whose models have names with tags."""
+
+    def find(self, name: str) -> str:
+        """Returns the served name of a model; see ``Endpoint``."""
+        return served_name(self._serving.models, name)
+
+
+def embed_object(asked: EmbeddingRequest, embedded: Embedded) -> dict[str, Any]:
+    """Returns the response of ``/api/embed``."""
+    return {
+        "model": asked.model,
+        "embeddings": [vector.tolist() for vector in embedded.vectors],
+        "total_duration": nanoseconds(time.monotonic() - embedded.begun),
+        "load_duration": nanoseconds(embedded.load_seconds),
+        "prompt_eval_count": embedded.tokens,
+    }
+
+
+def old_embeddings_object(_: EmbeddingRequest, embedded: Embedded) -> dict[str, Any]:
+    """Returns the response of ``/api/embeddings``; without a text, the vector is empty."""
+    return {"embedding": [number for vector in embedded.vectors for number in vector.tolist()]}

@@ -20,7 +20,6 @@ from constrain.errors import OutputValidationError
 from constrain.generation.completion import Finished
 from constrain.generation.logprobs import logprob_objects
 from constrain.server.http.errors import ApiError
-from constrain.server.ollama.errors import error_object
 from constrain.server.serving.dialect import Writer
 from constrain.server.serving.ended import Shape, finish_reason
 from constrain.server.serving.extension import extension, request_extension
@@ -36,6 +35,9 @@ LINES = "application/x-ndjson"
 """Media type of a stream."""
 
 _NANOSECONDS = 1_000_000_000
+
+_HINTS = {"unsupported_media_type": " With curl, use --json instead of -d."}
+"""Sentences behind the messages of errors, by code: users of Ollama send bodies without a type."""
 
 
 class AnswerWriter(Writer):
@@ -155,6 +157,11 @@ def json_line(document: Mapping[str, Any]) -> str:
     Characters beyond ASCII are escaped, because some clients end lines at U+0085, U+2028 and U+2029, too.
     """
     return json.dumps(document, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def error_object(error: ApiError) -> dict[str, Any]:
+    """Returns the JSON object of an error."""
+    return {"error": error.message + _HINTS.get(error.code or "", "")}
 
 
 def timestamp(seconds: float) -> str:

@@ -8,10 +8,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from constrain.server.http.errors import ApiError
-from constrain.server.ollama.embeddings import OllamaEmbeddings, embed_object, old_embeddings_object
-from constrain.server.ollama.endpoint import OllamaAnswering
-from constrain.server.ollama.errors import error_object
-from constrain.server.ollama.lines import LINES, AnswerWriter, chat_members, generate_members
+from constrain.server.ollama.endpoint import OllamaAnswering, OllamaEmbeddings, embed_object, old_embeddings_object
+from constrain.server.ollama.lines import LINES, AnswerWriter, chat_members, error_object, generate_members
 from constrain.server.ollama.models import Library, Pull, Show
 from constrain.server.ollama.names import NamedBody
 from constrain.server.ollama.request import ChatBody, GenerateBody

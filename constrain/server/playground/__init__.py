@@ -6,5 +6,5 @@ generate --trace`` writes, too, and imports nothing of the server.
 - ``language``: the schema or grammar of a request, in one of five notations
 - ``request``: bodies of requests; ``stream``: the events of an answer that is being written
 - ``inspecting``: checks and explanations, in the processes of the sandbox; ``budget``: how an answer ends within one
-- ``assets``: files of the page; ``page``: these files; ``exporting``: a finished run as one file
+- ``exporting``: files of the page, and a finished run as one file; ``page``: their routes
 """

@@ -1,4 +1,4 @@
-"""A finished run as one HTML file, which opens without a server. Imports nothing of the server."""
+"""The files of the page, and a finished run as one HTML file, which opens without a server. Imports nothing of it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ import json
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from constrain.server.playground.assets import read_assets, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+FOLDER = Path(__file__).parent / "page"
+
+MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+}
+"""Media types of the files that are served, by the ending of their names; other files are not."""
 
 EXPORT = "export.html"
 """Template of the file: the page fills it in with ``DATA``, and so does ``export_run``."""
@@ -23,6 +31,18 @@ LIBRARY = "vendor/htm-preact.js"
 
 VIEW = "view_"
 """Beginning of the names of scripts that show a run, in the order in which they are loaded."""
+
+
+@cache
+def read_assets() -> dict[str, bytes]:
+    """Returns the contents of the files by their paths in the folder, such as ``vendor/htm-preact.js``."""
+    files = sorted(path for path in FOLDER.rglob("*") if path.suffix in MEDIA_TYPES)
+    return {path.relative_to(FOLDER).as_posix(): path.read_bytes() for path in files}
+
+
+def read_text(name: str) -> str:
+    """Returns the text of a file."""
+    return read_assets()[name].decode()
 
 
 @cache

@@ -11,8 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
 
-from constrain.server.playground.assets import MEDIA_TYPES, read_assets
-from constrain.server.playground.exporting import EXPORT, export_template
+from constrain.server.playground.exporting import EXPORT, MEDIA_TYPES, export_template, read_assets
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -1,7 +1,8 @@
 """``tools``, ``tool_choice`` and ``parallel_tool_calls`` of a request, in the forms of both endpoints.
 
 Tools of other types than functions and custom tools run on the servers of others. Nothing can call them here, so they
-are left out, with a warning. A namespace is a list of tools; the model calls them ``NAMESPACE.NAME``.
+are left out, with a warning. A namespace is a list of tools; the model calls them ``NAMESPACE.NAME``. ``functions`` and
+``function_call`` are read as ``tools`` and ``tool_choice``, their successors.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from constrain.fields.values import (
     missing,
     one_of,
     optional_text,
+    refuse_together,
     required_text,
     wrong_type,
 )
@@ -52,6 +54,9 @@ MESSAGES_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 """Pattern of names of tools at Anthropic's endpoints."""
 
 _MODES = ("none", "auto", "required")
+
+_OLD_MODES = ("none", "auto")
+"""Modes of ``function_call``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,3 +347,24 @@ def _require_flat_choice(given: dict[str, Any], field: str) -> None:
     for entry, place in _entries(array(given.get("tools"), f"{field}.tools"), f"{field}.tools"):
         if entry["type"] in (*KINDS, NAMESPACE):
             required_text(entry, "name", f"{place}.")
+
+
+def uses_functions(body: Mapping[str, Any]) -> bool:
+    """Returns whether a request has functions instead of tools. Raises ``FieldError`` if it has both."""
+    found = {name: body.get(name) is not None for name in ("functions", "function_call")}
+    refuse_together(**found, **{name: body.get(name) not in (None, []) for name in ("tools", "tool_choice")})
+    return any(found.values())
+
+
+def read_functions(body: Mapping[str, Any], subset: StrictSubset) -> Tools:
+    """Reads the functions of a request as compiled tools, and the choice between them. Raises ``FieldError``."""
+    given = body.get("functions")
+    found: list[tuple[Tool, Place]] = []
+    for index, function in enumerate([] if given is None else array(given, "functions", RANGES["functions"][1])):
+        place = f"functions[{index}]"
+        found.append(read_tool("function", mapping(function, place), place, subset))
+    places, tools = places_of(found, "functions"), tuple(tool for tool, _ in found)
+    choice = body.get("function_call")
+    if isinstance(choice, dict):
+        choice = {"type": "function", "function": {"name": choice.get("name")}}
+    return Tools("functions", tools, places, read_tool_choice(choice, tools, "function_call", modes=_OLD_MODES), {})

@@ -4,5 +4,5 @@
 ``repeated`` for fields that the response repeats; ``server.requests`` reads tools, ``tool_choice`` and formats.
 ``output`` writes a finished answer, ``events`` an answer in progress, with order and ``sequence_number`` of the events.
 ``store`` says how responses are kept, so that clients can read and continue them: ``memory_store`` keeps them in the
-memory of one server, ``sql_store`` in a database that several share. ``opening`` opens the one that is configured.
+memory of one server, ``sql_store`` in a database that several share.
 """

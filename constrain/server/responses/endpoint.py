@@ -17,7 +17,7 @@ from constrain.server.http.account import current
 from constrain.server.http.errors import ApiError
 from constrain.server.http.events import data_event
 from constrain.server.responses.events import EventWriter, server_sent
-from constrain.server.responses.opening import open_store
+from constrain.server.responses.memory_store import open_store
 from constrain.server.responses.output import (
     ResponseHead,
     count_reasoning,

@@ -1,4 +1,4 @@
-"""Responses that are kept in the memory of one server, until it stops."""
+"""Responses that are kept in the memory of one server, until it stops; and the store of a configured place."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from constrain.server.config import IN_MEMORY, KEEP_NONE
 from constrain.server.http.errors import ApiError
 from constrain.server.responses.store import MAX_AGE, ResponseStore, require_size
 
@@ -112,3 +113,24 @@ class NoStore(MemoryStore):
             "or start the server with a 'response_store'.",
             code="responses_not_kept",
         )
+
+
+def open_store(place: str) -> ResponseStore:
+    """Returns the store of responses.
+
+    ``place``: see ``Settings.response_store``.
+
+    Raises ``ValueError`` if it is neither ``"memory"``, ``"none"`` nor the address of a database.
+    """
+    if place == IN_MEMORY:
+        return MemoryStore()
+    if place == KEEP_NONE:
+        return NoStore()
+    try:
+        from constrain.server.responses.sql_store import SqlStore
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            f"response_store is neither {IN_MEMORY!r} nor {KEEP_NONE!r}; a database needs {error.name}: "
+            "pip install 'constrain-llm[sql]'"
+        ) from error
+    return SqlStore(place)

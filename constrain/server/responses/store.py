@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from constrain.fields.values import array
+from constrain.fields.values import FieldError, array, one_of, wrong_type
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import RANGES
-from constrain.server.requests.pages import read_page
 from constrain.server.responses.input import REFERENCE, add_ids, read_items
 
 if TYPE_CHECKING:
@@ -164,7 +162,32 @@ def _make_stored(request: ResponsesRequest, response: dict[str, Any]) -> StoredR
 
 
 def input_items_page(stored: StoredResponse, query: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the page of input items that a query asks for; see ``read_page``. Raises ``FieldError``."""
-    return read_page(
-        stored.input_items, query, most=RANGES["limit"][1], default=20, name=itemgetter("id"), describe=dict
-    )
+    """Returns the page of input items that a query asks for, in OpenAI's form. Raises ``FieldError``."""
+    limit = _limit(query.get("limit", "20"))
+    order = one_of(query.get("order", "desc"), ("asc", "desc"), "order")
+    ordered = [*stored.input_items] if order == "asc" else [*reversed(stored.input_items)]
+    after = query.get("after")
+    if after is not None:
+        ids = [item["id"] for item in ordered]
+        if after not in ids:
+            raise FieldError(f"Item with id '{after:.80}' not found.", param="after")
+        ordered = ordered[ids.index(after) + 1 :]
+    page = ordered[:limit]
+    return {
+        "object": "list",
+        "data": page,
+        "first_id": page[0]["id"] if page else "",
+        "last_id": page[-1]["id"] if page else "",
+        "has_more": len(ordered) > limit,
+    }
+
+
+def _limit(text: str) -> int:
+    if not text.isascii() or not text.isdecimal():
+        raise wrong_type("limit", "an integer", text)
+    limit, (least, most) = int(text[:20]), RANGES["limit"]
+    if not least <= limit <= most:
+        side = "below_min" if limit < least else "above_max"
+        message = f"Invalid 'limit': Expected a value between {least} and {most}, but got {limit} instead."
+        raise FieldError(message, param="limit", code=f"integer_{side}_value")
+    return limit

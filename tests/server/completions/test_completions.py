@@ -14,8 +14,8 @@ from openai.types import Completion, CompletionChoice
 import constrain
 from constrain.llama.decoding.token_logprob import TokenLogprob
 from constrain.server.app import Application
-from constrain.server.completions.logprobs import TextLogprobs
 from constrain.server.completions.request import CompletionBody, CompletionRequest
+from constrain.server.completions.response import TextLogprobs
 from constrain.server.logs import JsonLines
 from constrain.server.settings import Settings
 from tests.server.chat.test_chat import BOOK, BOOK_FORMAT

@@ -8,8 +8,7 @@ import re
 import pytest
 
 from constrain.server.app import Application
-from constrain.server.playground.assets import read_assets
-from constrain.server.playground.exporting import export_run, export_template
+from constrain.server.playground.exporting import export_run, export_template, read_assets
 from tests.support.server.asking import ask
 
 MOST_BYTES = 100_000

@@ -16,8 +16,7 @@ from constrain.server.app import Application
 from constrain.server.config import ServerConfig, read_config
 from constrain.server.http.account import RESPONSE_ID
 from constrain.server.http.errors import ApiError
-from constrain.server.responses.memory_store import MemoryStore
-from constrain.server.responses.opening import open_store
+from constrain.server.responses.memory_store import MemoryStore, open_store
 from constrain.server.responses.output import ResponseHead, finished_response, response_json
 from constrain.server.responses.request import ResponseBody, ResponsesRequest
 from constrain.server.responses.sql_store import SqlStore
