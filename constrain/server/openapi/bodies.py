@@ -13,32 +13,21 @@ from openai.types.responses.response_create_params import ResponseCreateParamsNo
 from constrain.server.chat.request import ChatBody
 from constrain.server.completions.request import CompletionBody
 from constrain.server.embeddings.request import EmbeddingBody
-from constrain.server.openapi.shapes import Schema, Shape, reference
+from constrain.server.openapi.shapes import COUNT, OBJECT, TEXT, Schema, Shape, array_of, object_schema, reference
 from constrain.server.requests.tools import KINDS
 from constrain.server.responses.input import PREFIXES
 from constrain.server.responses.request import ResponseBody
 
 _SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
-_FIELD: Schema = {
-    "type": "object",
-    "properties": {
-        "begin": {"type": "integer", "minimum": 0},
-        "end": {"type": "integer", "minimum": 0},
-        "probability": _SHARE,
-        "logprob": {"type": "number", "maximum": 0},
-        "mass": _SHARE,
-        "choices": {"type": "integer", "minimum": 0},
-        "alternatives": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"value": {}, "probability": _SHARE},
-                "required": ["value", "probability"],
-            },
-        },
-    },
-    "required": ["begin", "end", "probability", "logprob", "mass", "choices"],
-}
+_FIELD = object_schema(
+    {"alternatives": array_of(object_schema(value={}, probability=_SHARE))},
+    begin=COUNT,
+    end=COUNT,
+    probability=_SHARE,
+    logprob={"type": "number", "maximum": 0},
+    mass=_SHARE,
+    choices=COUNT,
+)
 """A part of an answer with its probabilities: see ``constrain.results.FieldConfidence``."""
 
 EXTENSION: dict[str, Schema] = {
@@ -47,19 +36,12 @@ EXTENSION: dict[str, Schema] = {
         "properties": {
             "ended_early": {"enum": ["length", "timeout"]},
             "shortened": {"type": "integer", "minimum": 1},
-            "early": {"type": "array", "items": {"type": "string"}},
-            "warnings": {"type": "array", "items": {"type": "string"}},
-            "limited": {
-                "type": "object",
-                "properties": {
-                    "masks": {"type": "integer", "minimum": 0},
-                    "limits": {"type": "array", "items": {"type": "string"}},
-                },
-                "required": ["masks", "limits"],
-            },
+            "early": array_of(TEXT),
+            "warnings": array_of(TEXT),
+            "limited": object_schema(masks=COUNT, limits=array_of(TEXT)),
             "agreement": {"type": "object", "additionalProperties": _SHARE},
             "fields": {"type": "object", "additionalProperties": _FIELD},
-            "certificate": {"type": "object"},
+            "certificate": OBJECT,
         },
     }
 }
@@ -148,7 +130,7 @@ COMPLETION_REQUEST = Shape(
     own={"": {"response_format": _RESPONSE_FORMAT}},
     fields=CompletionBody,
 )
-_VECTOR: Schema = {"anyOf": [{"type": "array", "items": {"type": "number"}}, {"type": "string", "format": "byte"}]}
+_VECTOR: Schema = {"anyOf": [array_of({"type": "number"}), {"type": "string", "format": "byte"}]}
 """A vector: numbers, or their base64."""
 
 COMPLETION_CHUNK = Shape(

@@ -13,7 +13,15 @@ from constrain.server.ollama.names import full_name
 from constrain.server.openapi.messages import MESSAGES_ERROR
 from constrain.server.openapi.ollama import LINE_ERROR
 from constrain.server.openapi.operations import OPERATIONS
-from constrain.server.openapi.shapes import AnyShape, Shape, WrittenShape, component_schemas, reference
+from constrain.server.openapi.shapes import (
+    TEXT,
+    AnyShape,
+    Shape,
+    WrittenShape,
+    component_schemas,
+    object_schema,
+    reference,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,22 +52,15 @@ _ERRORS = {
     503: "The server is stopping or has too many connections, or a model or the disk is not there.",
 }
 
-_ERROR = {
-    "type": "object",
-    "properties": {
-        "error": {
-            "type": "object",
-            "properties": {
-                "message": {"type": "string", "minLength": 1},
-                "type": {"type": "string"},
-                "param": {"type": ["string", "null"]},
-                "code": {"type": ["string", "null"]},
-            },
-            "required": ["message", "type", "param", "code"],
-        }
-    },
-    "required": ["error"],
-}
+_TEXT_OR_NULL = {"type": ["string", "null"]}
+_ERROR = WrittenShape(
+    "Error",
+    object_schema(
+        error=object_schema(
+            message={"type": "string", "minLength": 1}, type=TEXT, param=_TEXT_OR_NULL, code=_TEXT_OR_NULL
+        )
+    ),
+)
 
 
 def describe(routes: Iterable[Route], models: Sequence[str], *, has_keys: bool) -> dict[str, Any]:
@@ -73,8 +74,8 @@ def describe(routes: Iterable[Route], models: Sequence[str], *, has_keys: bool) 
     served = {(method, route.path_format) for route in routes for method in route.methods or ()}
     operations = [one for one in OPERATIONS if (one.method, one.path) in served]
     paths: dict[str, dict[str, Any]] = {}
-    errors = {**MESSAGES_ERROR.schemas, **LINE_ERROR}
-    schemas: dict[str, Any] = {"Error": _ERROR, **errors, "ModelName": _names(models)}
+    schemas: dict[str, Any] = {each.name: each.schema for each in (_ERROR, MESSAGES_ERROR, LINE_ERROR)}
+    schemas["ModelName"] = _names(models)
     schemas["TaggedModelName"] = _names(dict.fromkeys([*models, *map(full_name, models)]))
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, has_keys=has_keys)

@@ -7,51 +7,42 @@ from typing import TYPE_CHECKING
 from constrain.server.messages.conversation import NOT_TEXT
 from constrain.server.messages.request import CountBody, MessagesBody
 from constrain.server.openapi.bodies import EXTENSION
-from constrain.server.openapi.shapes import Schema, WrittenShape, of_other_types, reference
+from constrain.server.openapi.shapes import (
+    COUNT,
+    FLAG,
+    OBJECT,
+    TEXT,
+    Schema,
+    WrittenShape,
+    array_of,
+    object_schema,
+    of_other_types,
+    or_null,
+    reference,
+)
 from constrain.server.requests.tools import MESSAGES_TOOL_NAME
 
 if TYPE_CHECKING:
     from constrain.server.requests.declared import Body
 
 _FLAG: Schema = {"type": ["boolean", "null"]}
-_TEXT: Schema = {"type": "string"}
-_COUNT: Schema = {"type": "integer", "minimum": 0}
-_OBJECT: Schema = {"type": "object"}
-
-
-def _object(required: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
-    return {"type": "object", "properties": {**required, **(optional or {})}, "required": list(required)}
-
-
-def _array(item: Schema) -> Schema:
-    return {"type": "array", "items": item}
-
-
-def _or_null(schema: Schema) -> Schema:
-    return {"anyOf": [schema, {"type": "null"}]}
+_ID: Schema = {"type": "string", "minLength": 1}
+_TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
 
 
 def _one_of(*values: str) -> Schema:
     return {"type": "string", "enum": list(values)}
 
 
-def _block(kind: str, **members: Schema) -> Schema:
-    return _object({"type": {"const": kind}, **members})
+def _typed(kind: str, /, **members: Schema) -> Schema:
+    """Returns the schema of a block or an event."""
+    return object_schema(type={"const": kind}, **members)
 
 
-def _event(kind: str, **members: Schema) -> Schema:
-    return _object({"type": {"const": kind}, **members})
-
-
-_TEXT_BLOCK = _block("text", text=_TEXT)
-_THINKING_BLOCK = _block("thinking", thinking=_TEXT)
-_TOOL_USE_BLOCK = _block("tool_use", id={"type": "string", "minLength": 1}, name=_TEXT, input=_OBJECT)
-_TEXTS: Schema = {"anyOf": [_TEXT, _array(reference("MessagesRequest.Text"))]}
-_RESULT: Schema = {"anyOf": [_TEXT, _array({"anyOf": [reference("MessagesRequest.Text"), of_other_types("text")]})]}
-_RESULT_BLOCK = _object(
-    {"type": {"const": "tool_result"}, "tool_use_id": {"type": "string", "minLength": 1}},
-    {"content": _or_null(_RESULT), "is_error": _FLAG},
-)
+_TEXT_BLOCK = _typed("text", text=TEXT)
+_TOOL_USE_BLOCK = _typed("tool_use", id=_ID, name=TEXT, input=OBJECT)
+_TEXT_PART = reference("MessagesRequest.Text")
+_RESULT: Schema = {"anyOf": [TEXT, array_of({"anyOf": [_TEXT_PART, of_other_types("text")]})]}
 
 
 def _message(role: str, *parts: str, least: int, others: Schema) -> Schema:
@@ -60,155 +51,129 @@ def _message(role: str, *parts: str, least: int, others: Schema) -> Schema:
     ``parts``: names of its blocks; ``others``: schema of blocks that are left out; ``least``: least number of blocks.
     """
     blocks: Schema = {"anyOf": [*(reference(f"MessagesRequest.{part}") for part in parts), others]}
-    content: Schema = {"anyOf": [_TEXT, {**_array(blocks), "minItems": least}]}
-    return _object({"role": {"const": role}, "content": content})
+    return object_schema(role={"const": role}, content={"anyOf": [TEXT, array_of(blocks, minItems=least)]})
 
 
-_TOOL = _object(
-    {"name": {"type": "string", "pattern": f"^{MESSAGES_TOOL_NAME.pattern}$"}, "input_schema": _OBJECT},
+_TOOL = object_schema(
     {
         "type": {"enum": ["custom", None]},
-        "description": {"type": ["string", "null"]},
+        "description": _TEXT_OR_NULL,
         "strict": _FLAG,
-        "input_examples": _or_null(_array(_OBJECT)),
-        "allowed_callers": _or_null(_array({})),
+        "input_examples": or_null(array_of(OBJECT)),
+        "allowed_callers": or_null(array_of({})),
     },
+    name={"type": "string", "pattern": f"^{MESSAGES_TOOL_NAME.pattern}$"},
+    input_schema=OBJECT,
 )
+_PARALLEL = {"disable_parallel_tool_use": _FLAG}
 _CHOICE: Schema = {
     "anyOf": [
-        _object({"type": _one_of("auto", "any", "none")}, {"disable_parallel_tool_use": _FLAG}),
-        _object({"type": {"const": "tool"}, "name": _TEXT}, {"disable_parallel_tool_use": _FLAG}),
+        object_schema(_PARALLEL, type=_one_of("auto", "any", "none")),
+        object_schema(_PARALLEL, type={"const": "tool"}, name=TEXT),
     ]
 }
 _DISPLAY: dict[str, Schema] = {"display": {"enum": ["summarized", "omitted", None]}}
 _THINKING: Schema = {
     "anyOf": [
-        _object({"type": {"const": "enabled"}, "budget_tokens": {"type": "integer", "minimum": 1}}, _DISPLAY),
-        _object({"type": _one_of("adaptive", "disabled")}, _DISPLAY),
+        object_schema(_DISPLAY, type={"const": "enabled"}, budget_tokens={"type": "integer", "minimum": 1}),
+        object_schema(_DISPLAY, type=_one_of("adaptive", "disabled")),
     ]
 }
 _READ_BLOCKS = ("text", "tool_use", "tool_result", "thinking", "redacted_thinking")
 _NO_BLOCK = of_other_types(*_READ_BLOCKS, *NOT_TEXT)
+_OF_ASSISTANT = ("Text", "ToolUse", "Thinking", "RedactedThinking")
 _PARTS: dict[str, Schema] = {
     "MessagesRequest.Message": {
         "anyOf": [
             _message("user", "Text", "ToolResult", least=1, others=_NO_BLOCK),
-            _message(
-                "assistant",
-                "Text",
-                "ToolUse",
-                "Thinking",
-                "RedactedThinking",
-                least=0,
-                others=of_other_types(*_READ_BLOCKS),
-            ),
+            _message("assistant", *_OF_ASSISTANT, least=0, others=of_other_types(*_READ_BLOCKS)),
             _message("system", "Text", least=1, others=_NO_BLOCK),
         ]
     },
     "MessagesRequest.Text": _TEXT_BLOCK,
-    "MessagesRequest.Thinking": _THINKING_BLOCK,
-    "MessagesRequest.RedactedThinking": _block("redacted_thinking"),
+    "MessagesRequest.Thinking": _typed("thinking", thinking=TEXT),
+    "MessagesRequest.RedactedThinking": _typed("redacted_thinking"),
     "MessagesRequest.ToolUse": _TOOL_USE_BLOCK,
-    "MessagesRequest.ToolResult": _RESULT_BLOCK,
+    "MessagesRequest.ToolResult": object_schema(
+        {"content": or_null(_RESULT), "is_error": _FLAG}, type={"const": "tool_result"}, tool_use_id=_ID
+    ),
     "MessagesRequest.Tool": _TOOL,
 }
-
-
 _WRITTEN: dict[str, Schema] = {
-    "messages": {**_array(reference("MessagesRequest.Message")), "minItems": 1},
-    "system": _or_null(_TEXTS),
-    "thinking": _or_null(_THINKING),
-    "tool_choice": _or_null(_CHOICE),
+    "messages": array_of(reference("MessagesRequest.Message"), minItems=1),
+    "system": or_null({"anyOf": [TEXT, array_of(_TEXT_PART)]}),
+    "thinking": or_null(_THINKING),
+    "tool_choice": or_null(_CHOICE),
     "tools": {
+        **array_of({"anyOf": [reference("MessagesRequest.Tool"), of_other_types("custom")]}),
         "type": ["array", "null"],
-        "items": {"anyOf": [reference("MessagesRequest.Tool"), of_other_types("custom")]},
     },
 }
 
 
 def _request(name: str, body: type[Body]) -> WrittenShape:
     described = body.describe()
-    return WrittenShape(name, {name: {**described, "properties": {**described["properties"], **_WRITTEN}}, **_PARTS})
+    return WrittenShape(name, {**described, "properties": {**described["properties"], **_WRITTEN}}, _PARTS)
 
 
 MESSAGES_REQUEST = _request("MessagesRequest", MessagesBody)
 COUNT_REQUEST = _request("CountRequest", CountBody)
 
-_BLOCKS: Schema = {"anyOf": [_TEXT_BLOCK, _block("thinking", thinking=_TEXT, signature=_TEXT), _TOOL_USE_BLOCK]}
+_BLOCKS: Schema = {"anyOf": [_TEXT_BLOCK, _typed("thinking", thinking=TEXT, signature=TEXT), _TOOL_USE_BLOCK]}
 _REASON: Schema = {
     "enum": ["end_turn", "max_tokens", "stop_sequence", "tool_use", "refusal", "model_context_window_exceeded", None]
 }
-_END: dict[str, Schema] = {"stop_reason": _REASON, "stop_sequence": {"type": ["string", "null"]}}
-_USAGE = _object(
-    {
-        "input_tokens": _COUNT,
-        "cache_creation_input_tokens": _COUNT,
-        "cache_read_input_tokens": _COUNT,
-        "output_tokens": _COUNT,
-    }
+_END: dict[str, Schema] = {"stop_reason": _REASON, "stop_sequence": _TEXT_OR_NULL}
+_USAGE = object_schema(
+    input_tokens=COUNT, cache_creation_input_tokens=COUNT, cache_read_input_tokens=COUNT, output_tokens=COUNT
 )
-_ANSWER = _object(
-    {
-        "id": _TEXT,
-        "type": {"const": "message"},
-        "role": {"const": "assistant"},
-        "model": _TEXT,
-        "content": _array(_BLOCKS),
+MESSAGE = WrittenShape(
+    "Message",
+    object_schema(
+        EXTENSION,
+        id=TEXT,
+        type={"const": "message"},
+        role={"const": "assistant"},
+        model=TEXT,
+        content=array_of(_BLOCKS),
         **_END,
-        "usage": _USAGE,
-    },
-    EXTENSION,
+        usage=_USAGE,
+    ),
 )
-MESSAGE = WrittenShape("Message", {"Message": _ANSWER})
 _DELTA: Schema = {
     "anyOf": [
-        _block("text_delta", text=_TEXT),
-        _block("thinking_delta", thinking=_TEXT),
-        _block("signature_delta", signature=_TEXT),
-        _block("input_json_delta", partial_json=_TEXT),
+        _typed("text_delta", text=TEXT),
+        _typed("thinking_delta", thinking=TEXT),
+        _typed("signature_delta", signature=TEXT),
+        _typed("input_json_delta", partial_json=TEXT),
     ]
 }
-_ERROR = _object(
-    {
-        "type": {"const": "error"},
-        "error": _object(
-            {"type": _TEXT, "message": {"type": "string", "minLength": 1}}, {"details": _object({"error_code": _TEXT})}
-        ),
-        "request_id": {"type": ["string", "null"]},
-    }
+_ERROR = _typed(
+    "error",
+    error=object_schema({"details": object_schema(error_code=TEXT)}, type=TEXT, message=_ID),
+    request_id=_TEXT_OR_NULL,
 )
-MESSAGES_ERROR = WrittenShape("MessagesError", {"MessagesError": _ERROR})
+MESSAGES_ERROR = WrittenShape("MessagesError", _ERROR)
 MESSAGE_EVENT = WrittenShape(
     "MessageEvent",
     {
-        "MessageEvent": {
-            "anyOf": [
-                _event("message_start", message=reference("Message")),
-                _event("content_block_start", index=_COUNT, content_block=_BLOCKS),
-                _event("content_block_delta", index=_COUNT, delta=_DELTA),
-                _event("content_block_stop", index=_COUNT),
-                _object({"type": {"const": "message_delta"}, "delta": _object(_END), "usage": _USAGE}, EXTENSION),
-                _event("message_stop"),
-                _ERROR,
-            ]
-        }
+        "anyOf": [
+            _typed("message_start", message=reference("Message")),
+            _typed("content_block_start", index=COUNT, content_block=_BLOCKS),
+            _typed("content_block_delta", index=COUNT, delta=_DELTA),
+            _typed("content_block_stop", index=COUNT),
+            object_schema(EXTENSION, type={"const": "message_delta"}, delta=object_schema(**_END), usage=_USAGE),
+            _typed("message_stop"),
+            _ERROR,
+        ]
     },
 )
 
-MODEL_INFO = _object(
-    {
-        "type": {"const": "model"},
-        "id": _TEXT,
-        "display_name": _TEXT,
-        "created_at": {"type": "string", "format": "date-time"},
-        "lifecycle": {"const": "active"},
-    }
+MODEL_INFO = object_schema(
+    type={"const": "model"},
+    id=TEXT,
+    display_name=TEXT,
+    created_at={"type": "string", "format": "date-time"},
+    lifecycle={"const": "active"},
 )
-MODEL_PAGE = _object(
-    {
-        "data": _array(MODEL_INFO),
-        "has_more": {"type": "boolean"},
-        "first_id": {"type": ["string", "null"]},
-        "last_id": {"type": ["string", "null"]},
-    }
-)
+MODEL_PAGE = object_schema(data=array_of(MODEL_INFO), has_more=FLAG, first_id=_TEXT_OR_NULL, last_id=_TEXT_OR_NULL)

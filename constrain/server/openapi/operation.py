@@ -66,8 +66,3 @@ def in_path(name: str, about: str, schema: Schema) -> dict[str, Any]:
 def in_query(name: str, about: str, schema: Schema) -> dict[str, Any]:
     """Returns the description of a parameter in a query."""
     return {"name": name, "in": "query", "description": about, "schema": schema}
-
-
-def object_schema(**members: Schema) -> Schema:
-    """Returns the schema of an object that has all these members."""
-    return {"type": "object", "properties": members, "required": list(members)}

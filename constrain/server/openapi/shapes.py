@@ -61,11 +61,13 @@ class WrittenShape:
 
     Attributes:
         name: name of its schema among the components.
-        schemas: schemas of the body and of its parts, by name.
+        schema: schema of the body.
+        parts: schemas of its parts, by name.
     """
 
     name: str
-    schemas: Mapping[str, Schema]
+    schema: Schema
+    parts: Mapping[str, Schema] = field(default_factory=dict)
 
 
 AnyShape = Shape | WrittenShape
@@ -77,7 +79,7 @@ def component_schemas(shape: AnyShape) -> dict[str, Schema]:
     Parts that several bodies share are left out.
     """
     if isinstance(shape, WrittenShape):
-        return dict(shape.schemas)
+        return {shape.name: shape.schema, **shape.parts}
     mode: JsonSchemaMode = "validation" if shape.direction == "request" else "serialization"
     document = TypeAdapter(shape.type).json_schema(mode=mode, ref_template="{model}")
     definitions = document.pop("$defs", {})
@@ -115,13 +117,33 @@ def reference(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
+TEXT: Schema = {"type": "string"}
+FLAG: Schema = {"type": "boolean"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+OBJECT: Schema = {"type": "object"}
+
+
+def array_of(items: Schema, **more: Any) -> Schema:
+    """Returns the schema of an array. ``more``: further keywords."""
+    return {"type": "array", "items": items, **more}
+
+
+def object_schema(optional: Mapping[str, Schema] | None = None, /, **members: Schema) -> Schema:
+    """Returns the schema of an object that has all these members, and may have the optional ones."""
+    return {**OBJECT, "properties": {**members, **(optional or {})}, "required": [*members]}
+
+
+def or_null(schema: Schema) -> Schema:
+    """Returns a schema that null matches, too."""
+    null: Schema = {"type": "null"}
+    if "anyOf" in schema:
+        return schema if null in schema["anyOf"] else {**schema, "anyOf": [*schema["anyOf"], null]}
+    return {"anyOf": [schema, null]}
+
+
 def of_other_types(*kinds: str) -> Schema:
     """Returns the schema of an object whose ``type`` is none of these."""
-    return {
-        "type": "object",
-        "properties": {"type": {"type": "string", "not": {"enum": [*kinds]}}},
-        "required": ["type"],
-    }
+    return object_schema(type={**TEXT, "not": {"enum": [*kinds]}})
 
 
 def _body(shape: Shape, document: Schema) -> Schema:
@@ -168,18 +190,11 @@ def _reduce(shape: Shape, schema: Schema) -> Schema | None:
             return None
         left["required"] = [name for name in required if name in members]
         left["properties"] = {
-            name: each if name in required or shape.direction == "response" else _or_null(each)
+            name: each if name in required or shape.direction == "response" else or_null(each)
             for name, each in members.items()
             if each is not None
         }
     return left
-
-
-def _or_null(schema: Schema) -> Schema:
-    null: Schema = {"type": "null"}
-    if "anyOf" in schema:
-        return schema if null in schema["anyOf"] else {**schema, "anyOf": [*schema["anyOf"], null]}
-    return {"anyOf": [schema, null]}
 
 
 def _references(value: object) -> Iterator[str]:
