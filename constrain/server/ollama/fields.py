@@ -10,7 +10,7 @@ from constrain.fields.values import array, invalid, mapping
 from constrain.llama.decoding.sampling import LISTS, OPTIONS
 from constrain.server.requests.formats import ANY_OBJECT, Format, format_of, require_flat
 from constrain.server.requests.places import Place
-from constrain.server.requests.refusals import ON_ALL_ENDPOINTS, unsupported
+from constrain.server.requests.refusals import ON_ALL_ENDPOINTS, advise, unsupported
 from constrain.server.requests.tools import Tools, read_tools
 
 if TYPE_CHECKING:
@@ -23,11 +23,7 @@ _ASK_CHAT = "Ask /v1/chat/completions."
 _OPTIONS = (*OPTIONS, *LISTS, "stop", "num_ctx", "num_predict")
 
 EVERYWHERE = {
-    **{
-        name: advice
-        for name, advice in ON_ALL_ENDPOINTS.items()
-        if name not in ("format", "n_predict", "max_new_tokens")
-    },
+    **{name: why for name, why in ON_ALL_ENDPOINTS.items() if name not in ("format", "n_predict", "max_new_tokens")},
     "function_call": "Use 'tool_choice' of /api/chat.",
     "input": "Use 'messages' of /api/chat, or 'prompt' of /api/generate.",
     "instructions": "Use a message with the role 'system' of /api/chat, or 'system' of /api/generate.",
@@ -37,29 +33,11 @@ EVERYWHERE = {
     "stop_sequences": "Use 'options.stop'.",
     "text.format": "Use 'format'.",
     **{name: f"Use 'options.{name}'." for name in _OPTIONS},
-    **dict.fromkeys(
-        ("max_tokens", "max_completion_tokens", "max_new_tokens", "n_predict"), "Use 'options.num_predict'."
-    ),
-    **dict.fromkeys(("response_format", "response_schema", "schema"), "Use 'format'."),
-    **dict.fromkeys(
-        (
-            "best_of",
-            "confidence",
-            "draft",
-            "functions",
-            "logit_bias",
-            "n",
-            "show_schema",
-            "sources",
-            "unbias",
-            "vote",
-        ),
-        _ASK_CHAT,
-    ),
+    **advise("max_tokens max_completion_tokens max_new_tokens n_predict", "Use 'options.num_predict'."),
+    **advise("response_format response_schema schema", "Use 'format'."),
+    **advise("best_of confidence draft functions logit_bias n show_schema sources unbias vote", _ASK_CHAT),
     "_debug_render_only": "This server has no such output.",
-    "height": "This server makes no images.",
-    "steps": "This server makes no images.",
-    "width": "This server makes no images.",
+    **advise("height steps width", "This server makes no images."),
 }
 """Fields that both refuse, with the alternative."""
 

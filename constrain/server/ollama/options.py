@@ -34,18 +34,8 @@ _MOST_STOPS = 32
 _SAMPLING = (*OPTIONS, *LISTS, "stop")
 
 _LOADING = (
-    "num_ctx",
-    "num_keep",
-    "num_batch",
-    "num_gpu",
-    "main_gpu",
-    "low_vram",
-    "f16_kv",
-    "logits_all",
-    "numa",
-    "use_mmap",
-    "use_mlock",
-    "num_thread",
+    *("num_ctx", "num_keep", "num_batch", "num_gpu", "main_gpu", "low_vram", "f16_kv", "logits_all", "numa"),
+    *("use_mmap", "use_mlock", "num_thread"),
 )
 """Options that change no answer here: they say how a model is loaded."""
 

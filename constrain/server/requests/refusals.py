@@ -14,13 +14,7 @@ from constrain.server.http.account import warn
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-_FORMAT_FIELDS = (
-    "format",
-    "guided_decoding",
-    "guided_whitespace_pattern",
-    "response_schema",
-    "schema",
-)
+_FORMAT_FIELDS = "format guided_decoding guided_whitespace_pattern response_schema schema"
 """Names of formats on other servers that this one does not read; ``peers`` has those that it reads."""
 
 _USE_FORMATS = (
@@ -28,43 +22,35 @@ _USE_FORMATS = (
     "expressions and choices as 'structured_outputs'."
 )
 
+
+def advise(names: str, advice: str) -> dict[str, str]:
+    """Returns a table of fields, given with spaces between them, that have the same alternative."""
+    return dict.fromkeys(names.split(), advice)
+
+
 ON_ALL_ENDPOINTS = {
-    **dict.fromkeys(_FORMAT_FIELDS, _USE_FORMATS),
-    **dict.fromkeys(("adapter_id", "lora", "lora_adapters", "lora_path"), "This server applies no adapters."),
-    **dict.fromkeys(
-        ("allowed_token_ids", "bad_words", "banned_strings", "banned_tokens", "custom_token_bans"),
+    **advise(_FORMAT_FIELDS, _USE_FORMATS),
+    **advise("adapter_id lora lora_adapters lora_path", "This server applies no adapters."),
+    **advise(
+        "allowed_token_ids bad_words banned_strings banned_tokens custom_token_bans",
         "Use 'logit_bias', or a schema or grammar that says what an answer may be.",
     ),
-    **dict.fromkeys(
-        (
-            "adaptive_target",
-            "do_sample",
-            "dynamic_temperature",
-            "epsilon_cutoff",
-            "eta_cutoff",
-            "penalty_alpha",
-            "smoothing_factor",
-            "temperature_last",
-            "tfs",
-            "tfs_z",
-            "top_a",
-        ),
+    **advise(
+        "adaptive_target do_sample dynamic_temperature epsilon_cutoff eta_cutoff penalty_alpha smoothing_factor "
+        "temperature_last tfs tfs_z top_a",
         "Use a sampler of llama.cpp: 'temperature', 'dynatemp_range', 'top_p', 'min_p', 'typical_p', 'top_n_sigma', "
         "'xtc_probability' or 'mirostat', in the order of 'samplers'.",
     ),
-    **dict.fromkeys(("sampler_order", "sampler_priority"), "Use 'samplers'."),
-    **dict.fromkeys(("encoder_repetition_penalty", "no_repeat_ngram_size"), "Use 'dry_multiplier'."),
-    **dict.fromkeys(("cfg_scale", "guidance_scale", "negative_prompt"), "This server evaluates one prompt."),
-    **dict.fromkeys(("custom_logit_processor", "logits_processors"), "This server runs no code of requests."),
-    **dict.fromkeys(("decoder_input_details", "prompt_logprobs"), "This server has no log-probabilities of a prompt."),
-    **dict.fromkeys(
-        ("include_stop_str_in_output", "no_stop_trim"), "An answer ends in front of the text that stops it."
-    ),
+    **advise("sampler_order sampler_priority", "Use 'samplers'."),
+    **advise("encoder_repetition_penalty no_repeat_ngram_size", "Use 'dry_multiplier'."),
+    **advise("cfg_scale guidance_scale negative_prompt", "This server evaluates one prompt."),
+    **advise("custom_logit_processor logits_processors", "This server runs no code of requests."),
+    **advise("decoder_input_details prompt_logprobs", "This server has no log-probabilities of a prompt."),
+    **advise("include_stop_str_in_output no_stop_trim", "An answer ends in front of the text that stops it."),
     "chat_template": "The model has its template; start the server with another one ('chat_template').",
     "documents": "Write them into the messages or the prompt.",
     "guideline": "Write it into the messages or the prompt.",
-    "grammar_lazy": "Use a structural tag, whose triggers say where a grammar begins.",
-    "grammar_triggers": "Use a structural tag, whose triggers say where a grammar begins.",
+    **advise("grammar_lazy grammar_triggers", "Use a structural tag, whose triggers say where a grammar begins."),
     "ignore_eos": "An answer ends where the model or its format ends it.",
     "length_penalty": "This server samples; it has no beam search.",
     "min_keep": "Samplers keep one token at least.",
@@ -81,8 +67,7 @@ ON_ALL_ENDPOINTS = {
     "typical": "Use 'typical_p'.",
     "watermark": "This server marks no texts.",
     "max_new_tokens": "Use 'max_completion_tokens', 'max_output_tokens' (responses) or 'max_tokens' (completions).",
-    "min_new_tokens": "Use a schema that asks for a longer answer ('minLength', 'minItems').",
-    "min_tokens": "Use a schema that asks for a longer answer ('minLength', 'minItems').",
+    **advise("min_new_tokens min_tokens", "Use a schema that asks for a longer answer ('minLength', 'minItems')."),
     "n_predict": "Use 'max_completion_tokens', 'max_output_tokens' (responses) or 'max_tokens' (completions).",
     "stop_sequences": "Use 'stop'.",
     "stop_token_ids": "Use 'stop' with the texts of the tokens.",
@@ -109,26 +94,13 @@ CHAT_FIELDS = {
 
 PLAYGROUND_FIELDS = {
     **CHAT_FIELDS,
-    **dict.fromkeys(
-        (
-            "ebnf",
-            "grammar",
-            "guided_choice",
-            "guided_grammar",
-            "guided_json",
-            "guided_regex",
-            "json_schema",
-            "regex",
-            "response_format",
-            "structural_tag",
-            "structured_outputs",
-            *_FORMAT_FIELDS,
-        ),
+    **advise(
+        "ebnf grammar guided_choice guided_grammar guided_json guided_regex json_schema regex response_format "
+        f"structural_tag structured_outputs {_FORMAT_FIELDS}",
         "Use 'language'.",
     ),
-    **dict.fromkeys(("logprobs", "top_logprobs"), "Each token of an answer has them."),
-    **dict.fromkeys(("n", "vote", "unbias"), "Ask /v1/chat/completions: the playground writes one answer."),
-    "best_of": "Ask /v1/chat/completions: the playground writes one answer.",
+    **advise("logprobs top_logprobs", "Each token of an answer has them."),
+    **advise("n vote unbias best_of", "Ask /v1/chat/completions: the playground writes one answer."),
     "function_call": "Use 'tool_choice'.",
     "functions": "Use 'tools'.",
 }
@@ -169,13 +141,13 @@ COMPLETIONS_FIELDS = {
 
 MESSAGES_FIELDS = {
     **{name: advice for name, advice in ON_ALL_ENDPOINTS.items() if name != "stop_sequences"},
-    **dict.fromkeys(
+    **advise(
         _FORMAT_FIELDS,
         "This server takes a JSON Schema as 'output_config.format', and grammars, regular expressions and choices as "
         "'structured_outputs'.",
     ),
-    **dict.fromkeys(("max_completion_tokens", "max_new_tokens", "max_output_tokens", "n_predict"), "Use 'max_tokens'."),
-    **dict.fromkeys(("logprobs", "top_logprobs", "unbias", "vote"), "Ask /v1/chat/completions."),
+    **advise("max_completion_tokens max_new_tokens max_output_tokens n_predict", "Use 'max_tokens'."),
+    **advise("logprobs top_logprobs unbias vote", "Ask /v1/chat/completions."),
     "background": "This server answers while the client waits.",
     "best_of": "A message is one answer.",
     "compaction": "Send the conversation that the model shall read as 'messages'.",
@@ -199,37 +171,31 @@ MESSAGES_FIELDS = {
 HOSTED_FIELDS = ("container", "mcp_servers", "web_search_options")
 """Fields of tools that other servers run."""
 
+_NO = (
+    "epsilon_cutoff eta_cutoff min_new_tokens min_tokens min_keep mirostat_mode n_indent n_probs no_repeat_ngram_size "
+    "penalty_alpha smoothing_factor t_max_predict_ms top_a"
+)
+_ONE = "best_of cfg_scale encoder_repetition_penalty guidance_scale length_penalty n n_cmpl tfs tfs_z typical"
 _NEUTRAL: dict[str, float | bool] = {
     "adaptive_target": -1,
-    "best_of": 1,
-    "cfg_scale": 1,
     "do_sample": True,
-    "encoder_repetition_penalty": 1,
-    "epsilon_cutoff": 0,
-    "eta_cutoff": 0,
-    "guidance_scale": 1,
-    "length_penalty": 1,
-    "min_new_tokens": 0,
-    "min_tokens": 0,
-    "min_keep": 0,
-    "mirostat_mode": 0,
-    "n": 1,
-    "n_cmpl": 1,
-    "n_indent": 0,
-    "n_probs": 0,
-    "no_repeat_ngram_size": 0,
-    "penalty_alpha": 0,
     "skip_special_tokens": True,
-    "smoothing_factor": 0,
-    "t_max_predict_ms": 0,
-    "tfs": 1,
-    "tfs_z": 1,
-    "top_a": 0,
-    "typical": 1,
+    **dict.fromkeys(_NO.split(), 0),
+    **dict.fromkeys(_ONE.split(), 1),
 }
 """Values of fields that have no effect. Of a field that is true in this table, false has one."""
 
-_FORMAT_MEMBERS = (*_FORMAT_FIELDS, "choice", "ebnf", "grammar", "json_schema", "pattern", "regex", "strict", "value")
+_FORMAT_MEMBERS = (
+    *_FORMAT_FIELDS.split(),
+    "choice",
+    "ebnf",
+    "grammar",
+    "json_schema",
+    "pattern",
+    "regex",
+    "strict",
+    "value",
+)
 """Members of a format, on this server or others, that change the language of an answer."""
 
 

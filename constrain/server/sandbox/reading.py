@@ -37,20 +37,8 @@ _REMEMBERED = 1024
 
 _QUICK = frozenset(
     (
-        "messages",
-        "prompt",
-        "input",
-        "instructions",
-        "system",
-        "stop_sequences",
-        "model",
-        "stream_options",
-        "metadata",
-        "stop",
-        "logit_bias",
-        "include",
-        "options",
-        *LISTS,
+        *("messages", "prompt", "input", "instructions", "system", "stop_sequences", "model", "stream_options"),
+        *("metadata", "stop", "logit_bias", "include", "options", *LISTS),
     )
 )
 """Fields that are quick to read, whatever their content."""
