@@ -16,7 +16,7 @@ OTHERS = {
     *("n", "vote", "schemas", "partial", "run_tools", "checkpoint", "id_column"),  # arguments of functions
     *("prompt", "messages", "echo", "functions", "function_call", "stream_options", "system", "raw", "think"),  # fields
     *("add_generation_prompt", "continue_final_message", "after_id", "before_id"),
-    *("SCHEMA", "MODEL", "TEXT", "a schema", "the option regex", "the option lark"),  # arguments of programs
+    *("SCHEMA", "MODEL", "TEXT"),  # arguments of programs
 }
 """Names that are no ``ChatOptions``."""
 

@@ -61,7 +61,8 @@ class CompletionBody(VoteFields, ContentFields, StreamFields, AskingBody):
         n, streaming = self.n or 1, self.streaming()
         best_of, top_logprobs = self.written(), self.top_logprobs()
         facts = {"best_of": best_of > n, "stream": streaming.is_wanted, "echo": self.echo}
-        vote = self.votes(n, logprobs=top_logprobs is not None, **facts)
+        facts |= dict.fromkeys(("logprobs", "logprobs of a completion"), top_logprobs is not None)
+        vote = self.votes(n, **facts)
         options = self.plain_options()
         if top_logprobs is not None or best_of > n:  # log-probabilities decide which answers are the best
             options |= logprobs_options(top_logprobs or 0)

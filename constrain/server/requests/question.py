@@ -111,7 +111,7 @@ def take_prefill(
         raise invalid(place, "there must be a message before the one that the model continues.")
     if options.get("thinking") is True:
         raise invalid(place, "the model continues this message, without any reasoning before; ask for none.")
-    refuse_together(vote=vote, draft=options.get("draft"), prefill=True)
+    refuse_together(vote=vote, prefill=True, **{"draft of a request": options.get("draft")})
     stops = options.get("stop", ())
     if any(stop in text for stop in ([stops] if isinstance(stops, str) else stops)):
         raise invalid(place, "it holds a text of 'stop', at which the answer would end.")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from constrain.server.http.account import Account
-from constrain.server.http.errors import ApiError
+from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.responses.memory_store import MemoryStore
 from constrain.server.responses.output import ResponseHead, response_json, unfinished_response
 from constrain.server.responses.request import ResponseBody, ResponsesRequest
@@ -272,7 +272,8 @@ def _changed(path: tuple[str | int, ...], odd: Any) -> dict[str, Any]:
 
 def _refusal(body: dict[str, Any]) -> ApiError | None:
     try:
-        _answer(body)
+        with convert_field_errors():
+            _answer(body)
     except ApiError as error:
         return error
     return None

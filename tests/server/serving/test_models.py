@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from constrain.fields.values import FieldError
 from constrain.server.app import Application
 from constrain.server.http.account import Account, current
 from constrain.server.http.errors import ApiError
@@ -75,7 +76,7 @@ async def settle(stage: Stage) -> None:
 
 def test_a_request_without_a_name_means_the_only_model() -> None:
     stage = Stage()
-    with pytest.raises(ApiError, match="Missing required parameter: 'model'"):
+    with pytest.raises(FieldError, match="Missing required parameter: 'model'"):
         only_model(stage.models)
     assert only_model(Models([ModelSource(("a", "alias"), 1, 1, 10, stage.each["a"].load)])) == "a"
 
