@@ -59,8 +59,6 @@ _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 _OWNER = b"constrain: the owner of prompts and responses"
 
-_BYTE_ORDER_MARK = "\ufeff"
-
 
 def _digest(key: str) -> bytes:
     return sha256(key.encode("utf-8", "surrogateescape")).digest()
@@ -69,12 +67,12 @@ def _digest(key: str) -> bytes:
 def read_keys(path: Path) -> tuple[str, ...]:
     """Reads the keys in a file, one per line; skips blank lines and ``#`` comments. Raises ``ValueError``."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8: {error}") from error
     keys = tuple(
         key
-        for number, line in enumerate(_strip_mark(text).splitlines(), 1)
+        for number, line in enumerate(text.splitlines(), 1)
         if not line.lstrip().startswith("#") and (key := _check_key(line, f"line {number} of {path}"))
     )
     if not keys:
@@ -84,12 +82,7 @@ def read_keys(path: Path) -> tuple[str, ...]:
 
 def read_key(text: str, place: str) -> str:
     """Returns the key in a text; ``""`` if it is blank. Raises ``ValueError``, with ``place``, for an invalid key."""
-    return _check_key(_strip_mark(text), place)
-
-
-def _strip_mark(text: str) -> str:
-    """Returns a text without a byte order mark."""
-    return text.removeprefix(_BYTE_ORDER_MARK)
+    return _check_key(text.removeprefix("\ufeff"), place)
 
 
 def _check_key(text: str, place: str) -> str:

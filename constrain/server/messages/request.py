@@ -24,7 +24,7 @@ from constrain.server.messages.conversation import read_conversation
 from constrain.server.messages.errors import NO_THREADS
 from constrain.server.messages.tools import read_message_tools
 from constrain.server.requests.declared import Body, SamplingFields
-from constrain.server.requests.formats import Format, Spelling, format_of, refuse_bare_schema, require_flat
+from constrain.server.requests.formats import Format, Spelling, format_of, refuse_bare_schema
 from constrain.server.requests.limits import MESSAGE_RANGES, RANGES
 from constrain.server.requests.peers import ContentFields
 from constrain.server.requests.places import Place, Places
@@ -174,6 +174,4 @@ def _read_format(name: str, given: object) -> Format | None:
     if document.get("schema") is None:
         raise missing(f"{name}.schema")
     place = Place(f"{name}.schema", "invalid_json_schema", f"schema in '{name}'")
-    schema = mapping(document["schema"], place.param)
-    require_flat(schema, place)
-    return format_of(schema, place)
+    return format_of(mapping(document["schema"], place.param), place)

@@ -11,8 +11,8 @@ from starlette.responses import JSONResponse
 from constrain.server.http.account import current
 from constrain.server.ollama.lines import AnswerWriter, nanoseconds
 from constrain.server.ollama.names import served_name
+from constrain.server.ollama.options import require_thinking
 from constrain.server.ollama.request import OllamaRequest
-from constrain.server.ollama.thinking import require_thinking
 from constrain.server.serving.answering import Answering
 from constrain.server.serving.embedding import Embeddings
 

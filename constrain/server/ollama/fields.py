@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from constrain.chat.tools.checks import ANY_TOOL_NAME
 from constrain.fields.values import array, invalid, mapping
 from constrain.llama.decoding.sampling import LISTS, OPTIONS
-from constrain.server.requests.formats import ANY_OBJECT, Format, format_of, require_flat
+from constrain.server.requests.formats import ANY_OBJECT, Format, format_of
 from constrain.server.requests.places import Place
 from constrain.server.requests.refusals import ON_ALL_ENDPOINTS, advise, unsupported
 from constrain.server.requests.tools import Tools, read_tools
@@ -78,7 +78,6 @@ def read_shape(given: object, name: str) -> Format | None:
     if not isinstance(given, dict):
         what = f"{given!r:.80}" if isinstance(given, str) else f"of the type {type(given).__name__}"
         raise invalid(name, f'it is {what}; it must be "json" or a JSON Schema, which is an object.')
-    require_flat(given, place)
     return format_of(given, place)
 
 

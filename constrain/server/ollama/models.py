@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import llama_cpp
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Send
 
+    from constrain.server.sandbox.session import Session
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.facts import Facts
     from constrain.server.serving.models import Models
@@ -79,24 +79,12 @@ class Library:
 class _About(Endpoint):
     """An endpoint whose body names a model, as ``model`` or, in older clients, as ``name``."""
 
-    async def answer(self, body: bytes, request: Request, send: Send) -> None:
-        """Answers a request; see ``Endpoint``."""
-        generator = self._serving.generator
-        with generator.admit(1), generator.session() as session:
-            asked = await self.read(body, session)
-        response = await self.respond(asked)
-        await response(request.scope, request.receive, send)
-
     def name_model(self, document: dict[str, Any]) -> None:
         """Adds nothing: ``NamedBody`` requires a name."""
 
     def find(self, name: str) -> str:
         """Returns the name unchanged: ``respond`` finds the model."""
         return name
-
-    @abstractmethod
-    async def respond(self, asked: NamedBody) -> Response:
-        """Returns the response to a body whose ``model`` is a name. Raises ``ApiError``."""
 
 
 class Show(_About):
@@ -106,8 +94,8 @@ class Show(_About):
         super().__init__(serving, NamedBody)
         self._facts = facts
 
-    async def respond(self, asked: NamedBody) -> Response:
-        """Returns the description of a model; see ``_About``."""
+    async def respond(self, asked: NamedBody, session: Session, send: Send) -> Response:  # noqa: ARG002
+        """Returns the description of a model; see ``Endpoint``."""
         models = self._serving.models
         source = find_model(models, served_name(models, asked.model))
         facts = await self._facts.of(source)
@@ -126,8 +114,8 @@ class Show(_About):
 class Pull(_About):
     """``POST /api/pull``: succeeds for a model that is served already; others cannot be downloaded here."""
 
-    async def respond(self, asked: NamedBody) -> Response:
-        """Returns the success, as a stream of one line unless the request wants none; see ``_About``."""
+    async def respond(self, asked: NamedBody, session: Session, send: Send) -> Response:  # noqa: ARG002
+        """Returns the success, as a stream of one line unless the request wants none; see ``Endpoint``."""
         name = asked.model
         if not _is_served(self._serving.models, name):
             raise ApiError(

@@ -1,4 +1,4 @@
-"""``options`` of a request: how answers are sampled, and how Ollama would load the model."""
+"""``options`` of a request: how answers are sampled, and how Ollama would load the model; and ``think``."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import WithJsonSchema
 
+from constrain.chat.families.forms import detect_thinking
 from constrain.fields.declared import Flag, within
 from constrain.fields.sampling import smallest_limit, stops
+from constrain.fields.thinking import effort_options
+from constrain.fields.values import one_of, wrong_type
+from constrain.generation.reasoning import always_reasons
 from constrain.llama.decoding.sampling import LISTS, OPTIONS
 from constrain.server.http.account import MAX_KEPT_WARNINGS, warn
+from constrain.server.http.errors import ApiError
 from constrain.server.ollama.fields import EVERYWHERE
 from constrain.server.requests.declared import SamplingFields
 from constrain.server.requests.peers import PEERS
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from constrain.generation.options import ChatOptions
+    from constrain.llama.model import Model
 
 NUM_PREDICT = "options.num_predict"
 """Name of the limit on tokens in errors."""
@@ -50,6 +56,10 @@ _OUTSIDE = ("format", *PEERS)
 """Fields outside of the options that say what an answer is."""
 
 _KNOWN = (*_SAMPLING, *_LOADING, *_REFUSED, "num_predict", "penalize_newline")
+
+
+LEVELS = ("low", "medium", "high")
+"""Amounts of reasoning; see ``fields.thinking.EFFORT_TOKENS``."""
 
 
 class OllamaOptions(SamplingFields):
@@ -95,3 +105,30 @@ def _refuse(members: Mapping[str, Any]) -> None:
                 raise unsupported(f"{_FIELD}.{name}", advice)
     for name in unknown[:MAX_KEPT_WARNINGS]:
         warn(f"'{_FIELD}.{name:.64}' is no option{did_you_mean(name[:64], _KNOWN)}; it has no effect.")
+
+
+def read_think(given: object, name: str) -> bool | str | None:
+    """Reads whether the model reasons, and how much. Raises ``FieldError``."""
+    if isinstance(given, bool):
+        return given
+    if not isinstance(given, str):
+        raise wrong_type(name, "a boolean or a string", given)
+    return one_of(given, LEVELS, name)
+
+
+def think_options(think: bool | str, max_tokens: int | None) -> ChatOptions:  # noqa: FBT001
+    """Returns the options of ``think``. ``max_tokens``: limit on all tokens, of which reasoning takes at most half."""
+    found: ChatOptions = {"thinking": think is not False}
+    return found | effort_options(think, max_tokens) if isinstance(think, str) else found
+
+
+def require_thinking(name: str, model: Model, options: ChatOptions) -> None:
+    """Raises ``ApiError`` if a model cannot reason although the request asks for it, or cannot leave it."""
+    wanted, has_tools = options.get("thinking"), bool(options.get("tools"))
+    if wanted is None:
+        return
+    can = detect_thinking(model.tool_template if has_tools else model.chat_template) is not None
+    if wanted is True and not can:
+        raise ApiError(f"'{name:.200}' does not support thinking; leave 'think' out.", param="think")
+    if wanted is False and can and always_reasons(model, has_tools=has_tools):
+        raise ApiError(f"'{name:.200}' thinks before every answer; leave 'think' out.", param="think")

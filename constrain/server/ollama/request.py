@@ -20,8 +20,7 @@ from constrain.server.ollama.fields import (
     read_shape,
 )
 from constrain.server.ollama.messages import convert_messages, refuse_images
-from constrain.server.ollama.options import NUM_PREDICT, OllamaOptions
-from constrain.server.ollama.thinking import LEVELS, read_think, think_options
+from constrain.server.ollama.options import LEVELS, NUM_PREDICT, OllamaOptions, read_think, think_options
 from constrain.server.requests.declared import Body
 from constrain.server.requests.formats import Format  # noqa: TC001 - for Pydantic
 from constrain.server.requests.peers import ContentFields

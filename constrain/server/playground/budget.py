@@ -10,13 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from constrain.generation.plan import Plan
+    from constrain.server.playground.request import PlaceRequest
 
 
-def show_budget(plan: Plan, tokens: Sequence[int], max_tokens: int) -> dict[str, Any]:
-    """Returns how much of an answer a budget leaves as it is, and how the answer closes from there.
-
-    ``tokens``: token ids of the answer at hand, without the end of generation.
-    """
+def show_budget(plan: Plan, asked: PlaceRequest) -> dict[str, Any]:
+    """Returns how much of an answer a budget leaves as it is, and how the answer closes from there."""
+    tokens, max_tokens = asked.tokens, asked.max_tokens
     if plan.constraint is None:
         kept = min(len(tokens), max_tokens)
         return {**_ending(plan, tokens[:kept], ()), "least": 0, "kept": kept, "fits": True}
@@ -40,8 +39,9 @@ def _ending(plan: Plan, kept: Sequence[int], closing: Sequence[int]) -> dict[str
     }
 
 
-def explain_token(plan: Plan, tokens: Sequence[int], token: int) -> dict[str, Any]:
+def explain_token(plan: Plan, asked: PlaceRequest) -> dict[str, Any]:
     """Returns whether a token is allowed behind others, and why not, in a sentence."""
+    tokens, token = asked.tokens, asked.token
     if plan.constraint is None:
         return {"allowed": True, "explanation": "This answer is free text, where every token is allowed."}
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -38,11 +37,13 @@ from constrain.server.serving.models import find_model, model_list
 from constrain.server.serving.sizes import longest_token
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from starlette.requests import Request
 
     from constrain.generation.plan import Plan
+    from constrain.server.requests.declared import Body
     from constrain.server.sandbox.session import Session
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.generation import Answers
@@ -60,8 +61,8 @@ def _routes(serving: Serving) -> list[Route]:
         "/generate": Generation(serving, GenerationBody),
         "/check": Check(serving, CheckBody),
         "/explain": Explanation(serving, ExplainBody),
-        "/budget": Budget(serving, BudgetBody),
-        "/why": Why(serving, WhyBody),
+        "/budget": AtPlace(serving, BudgetBody, show_budget),
+        "/why": AtPlace(serving, WhyBody, explain_token),
     }
     return [
         Route(API, about.describe),
@@ -173,8 +174,17 @@ class Explanation(Inspecting):
             raise wrong_language(error) from error
 
 
-class _AtPlace(Inspecting):
-    """An endpoint about a place of an answer at hand."""
+class AtPlace(Inspecting):
+    """``POST /budget`` and ``POST /why``: an endpoint about a place of an answer at hand.
+
+    ``look``: function that returns what is asked of a matcher.
+    """
+
+    def __init__(
+        self, serving: Serving, body: type[Body], look: Callable[[Plan, PlaceRequest], dict[str, Any]]
+    ) -> None:
+        super().__init__(serving, body)
+        self._look = look
 
     async def inspect(self, asked: PlaceRequest, served: ServedModel, session: Session) -> dict[str, Any]:
         """Compiles the language of the answer, and returns what is asked. Raises ``ApiError``."""
@@ -183,29 +193,9 @@ class _AtPlace(Inspecting):
         plan = await generator.prepare(served, asked.question, session)
         session.close()
         try:
-            return await generator.run_in_thread(partial(self.look, plan, asked))
+            return await generator.run_in_thread(partial(self._look, plan, asked))
         except LimitError as error:
             raise wrong_language(error) from error
-
-    @abstractmethod
-    def look(self, plan: Plan, asked: PlaceRequest) -> dict[str, Any]:
-        """Returns what is asked of a matcher."""
-
-
-class Budget(_AtPlace):
-    """``POST /budget``: how the answer at hand ends within another number of tokens."""
-
-    def look(self, plan: Plan, asked: PlaceRequest) -> dict[str, Any]:
-        """Returns the end of the answer."""
-        return show_budget(plan, asked.tokens, asked.max_tokens)
-
-
-class Why(_AtPlace):
-    """``POST /why``: why a token is refused in a place of the answer at hand."""
-
-    def look(self, plan: Plan, asked: PlaceRequest) -> dict[str, Any]:
-        """Returns the reason."""
-        return explain_token(plan, asked.tokens, asked.token)
 
 
 def _require_tokens(asked: PlaceRequest, served: ServedModel) -> None:

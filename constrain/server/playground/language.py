@@ -13,7 +13,7 @@ from constrain.language.short_schema import is_short, read_short
 from constrain.lark.source import Lark
 from constrain.regex.source import Regex
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.formats import Format, format_of, require_flat
+from constrain.server.requests.formats import Format, format_of
 from constrain.server.requests.places import Place, report_place
 
 if TYPE_CHECKING:
@@ -63,10 +63,7 @@ class LanguageText:
             schema = self.schema()
         except ConstrainError as error:
             raise ApiError(f"Invalid {place.name}: {error}", param=FIELD, code=code) from error
-        if not self.is_json:
-            return Format(schema, place)
-        require_flat(schema, place)
-        return format_of(schema, place)
+        return format_of(schema, place) if self.is_json else Format(schema, place)
 
 
 LANGUAGE = {

@@ -6,7 +6,7 @@ fields receive the field's place, so that their errors name it. They raise a ``F
 ``Body.ask`` raises ``ApiError`` only.
 
 Read ``body`` first (JSON of limited size), then ``limits``, ``places``, ``refusals`` (fields that are refused) and
-``declared``. Readers and fields that several bodies share are in ``messages``, ``texts``, ``tools``, ``formats`` with
-``structural`` (XGrammar's tags), ``peers`` (fields of other servers), and ``streams``. ``question`` is the result: the
+``declared``. Readers and fields that several bodies share are in ``messages``, ``texts``, ``tools``, ``formats``,
+``peers`` (fields of other servers), and ``streams``. ``question`` is the result: the
 question to a model.
 """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from constrain.chat.tools.checks import TOOL_NAME, is_checked
-from constrain.errors import ConstrainError, LimitError, describe_pointer
+from constrain.errors import ConstrainError, LimitError, SchemaError, describe_pointer
 from constrain.fields.values import (
     FieldError,
     boolean,
@@ -35,7 +35,7 @@ from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import SCHEMA_NESTING
 from constrain.server.requests.places import Place, report_place
 from constrain.server.requests.refusals import refuse_members
-from constrain.server.requests.structural import read_structural_tag
+from constrain.structural.source import StructuralTag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -122,8 +122,7 @@ def read_format(given: object, spelling: Spelling, subset: StrictSubset) -> Form
     if kind == "text":
         return None
     if kind == "structural_tag":
-        require_flat(document, Place(spelling.field, "invalid_grammar", f"structural tag in '{spelling.field}'"))
-        return Format(*read_structural_tag(document, spelling.field))
+        return read_structural_tag(document, spelling.field)
     if kind in _OBJECTS:
         return _read_object(document, spelling)
     if kind != "json_schema":
@@ -165,9 +164,7 @@ def _read_object(document: Mapping[str, Any], spelling: Spelling) -> Format:
     if all(document.get(name) is None for name in _VALUES):
         return Format(ANY_OBJECT, place)
     where, schema = _only_member(document, _VALUES, spelling.field)
-    inner = mapping(schema, where)
-    require_flat(inner, place)
-    return format_of({"type": "object", **inner}, place)
+    return format_of({"type": "object", **mapping(schema, where)}, place)
 
 
 def find_schema(document: Mapping[str, Any], spelling: Spelling) -> tuple[Mapping[str, Any], str, dict[str, Any]]:
@@ -199,7 +196,6 @@ def _read_json_schema(document: Mapping[str, Any], spelling: Spelling, subset: S
         raise invalid(f"{where}.name", f"string does not match pattern. {wanted}")
     optional_text(inner, "description", f"{where}.")
     place = Place(spelling.schema, _JSON_SCHEMA, "schema for response_format" + (f" '{name:.64}'" if name else ""))
-    require_flat(schema, place)
     found = format_of(schema, place)
     if is_strict:
         report_place(place)
@@ -210,6 +206,7 @@ def _read_json_schema(document: Mapping[str, Any], spelling: Spelling, subset: S
 
 def format_of(schema: dict[str, Any] | str, place: Place) -> Format:
     """Returns the format of a JSON Schema, or of its text. Raises ``ApiError``."""
+    require_flat(schema, place)
     try:
         text = text_of_schema(schema)
         parse_schema(text)
@@ -254,6 +251,48 @@ def read_gbnf(given: object, where: str) -> Format:
     """
     text = text_of(given, where)
     return format_of_source(lambda: Lark(text) if is_marked_lark(text) else Gbnf(text), where, "grammar")
+
+
+def read_structural_tag(given: object, where: str) -> Format:
+    """Returns the format of a structural tag of XGrammar, given as an object or as its text. Raises ``ApiError``."""
+    place = Place(where, _GRAMMAR, f"structural tag in '{where}'")
+    report_place(place)
+    if not isinstance(given, str):
+        require_flat(mapping(given, where), place)
+    text = given if isinstance(given, str) else json.dumps(given)
+    try:
+        return Format(StructuralTag(text), place)
+    except ConstrainError as error:
+        raise tag_error(text, place, error) from error
+
+
+def tag_error(text: object, place: Place, error: ConstrainError) -> ApiError:
+    """Returns the error for a structural tag, with its place within the tag, whose JSON text is given."""
+    if error.pointer is None:
+        return ApiError(f"Invalid {place.name}: {error}", param=place.param, code=place.code)
+    param = place.param + _members_of(text, error.pointer)
+    return ApiError(f"Invalid {place.name}: at {param}: {error.message}", param=param, code=place.code)
+
+
+def _members_of(text: object, pointer: str) -> str:
+    """Returns the place of a JSON Pointer in a tag as requests name members: ``.format.tags[0].begin``.
+
+    The place ends where the tag has no such member. A pointer into an answer begins with its part for the content.
+    """
+    try:
+        found: Any = parse_schema(str(text))
+    except SchemaError:
+        return ""
+    written = ""
+    for part in pointer.removeprefix("/content/").removeprefix("/").split("/"):
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+            found, written = found[int(name)], f"{written}[{name}]"
+        elif isinstance(found, dict) and name in found:
+            found, written = found[name], f"{written}.{name}"
+        else:
+            break
+    return written
 
 
 def is_marked_lark(text: str) -> bool:

@@ -28,13 +28,12 @@ from constrain.server.requests.formats import (
     read_format,
     read_gbnf,
     read_regex,
-    require_flat,
+    read_structural_tag,
     text_of,
 )
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.places import Place
 from constrain.server.requests.refusals import asks_for_nothing, unsupported
-from constrain.server.requests.structural import read_structural_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,10 +45,7 @@ _OPTIONS = ("disable_any_whitespace", "disable_additional_properties", "whitespa
 def _read_json(given: object, where: str) -> Format:
     """Reads a JSON Schema: an object, or its JSON text."""
     place = Place(where, "invalid_json_schema", f"schema in '{where}'")
-    if isinstance(given, str):
-        return format_of(given, place)
-    require_flat(mapping(given, where), place)
-    return format_of(mapping(given, where), place)
+    return format_of(given if isinstance(given, str) else mapping(given, where), place)
 
 
 def _read_choice(given: object, where: str) -> Format:
@@ -92,15 +88,6 @@ def _read_structured(given: object, where: str) -> Format | None:
     return _MEMBERS[found[0]][0](members[found[0]], f"{where}.{found[0]}")
 
 
-def _read_tag(given: object, where: str) -> Format:
-    """Reads a structural tag: an object, or its JSON text."""
-    if isinstance(given, str):
-        return Format(*read_structural_tag(given, where))
-    document = mapping(given, where)
-    require_flat(document, Place(where, "invalid_grammar", f"structural tag in '{where}'"))
-    return Format(*read_structural_tag(document, where))
-
-
 def _read_object(given: object, where: str) -> Format:
     boolean({where: given}, where)
     return format_of(ANY_OBJECT, Place(where, "invalid_json_schema", f"schema in '{where}'"))
@@ -115,7 +102,7 @@ _MEMBERS: dict[str, tuple[Callable[[object, str], Format], Schema]] = {
     "choice": (_read_choice, {"type": "array", "items": _TEXT, "maxItems": RANGES["choice"][1]}),
     "grammar": (_read_ebnf, _TEXT),
     "json_object": (_read_object, {"type": "boolean"}),
-    "structural_tag": (_read_tag, _OBJECT),
+    "structural_tag": (read_structural_tag, _OBJECT),
 }
 """The members of ``structured_outputs``, each with its reader and its JSON Schema."""
 

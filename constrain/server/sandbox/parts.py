@@ -9,8 +9,7 @@ from constrain.chat.answers.choices import Calls, Reasoning
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.errors import LimitError
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.formats import describe_refusals
-from constrain.server.requests.structural import tag_error
+from constrain.server.requests.formats import describe_refusals, tag_error
 from constrain.structural.source import StructuralTag
 
 if TYPE_CHECKING:

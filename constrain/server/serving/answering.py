@@ -18,7 +18,6 @@ from constrain.server.serving.endpoint import Endpoint, send_stream
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
-    from starlette.requests import Request
     from starlette.types import Send
 
     from constrain.server.requests.declared import Body
@@ -53,15 +52,6 @@ class Answering(Endpoint, Generic[R]):
         super().__init__(serving, body)
         self._writer = writer
 
-    async def answer(self, body: bytes, request: Request, send: Send) -> None:
-        """Answers a request; see ``Endpoint``."""
-        generator = self._serving.generator
-        with generator.admit(1), generator.session() as session:
-            asked = await self.read(body, session)
-            response = await self.respond(asked, session, send)
-        if response is not None:
-            await response(request.scope, request.receive, send)
-
     def check(self, asked: R, served: ServedModel) -> None:
         """Raises ``ApiError`` if the model cannot do what a request asks for, as far as its fields tell, or warns."""
         warn_of_idle_switches(asked.questions[:1], served)
@@ -78,7 +68,7 @@ class Answering(Endpoint, Generic[R]):
         """Keeps what a writer has made of a finished answer, before its end is sent. Raises ``ApiError``."""
 
     async def respond(self, asked: R, session: Session, send: Send) -> JSONResponse | None:
-        """Returns the response to a request that was read; ``None`` if it was sent as a stream. Raises ``ApiError``."""
+        """Returns the response to a request that was read; see ``Endpoint``."""
         generator, questions = self._serving.generator, asked.questions
         require_room(questions, generator.room)
         with generator.admit(_count(questions) - 1):

@@ -28,6 +28,7 @@ from constrain.server.serving.models import only_model, require_name
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
     from constrain.server.requests.declared import Body
@@ -110,22 +111,27 @@ class Endpoint(ABC):
         """Returns the served name of the model that a request names. Raises ``ApiError`` if there is none."""
         return require_name(self._serving.models, name)
 
-    @abstractmethod
     async def answer(self, body: bytes, request: Request, send: Send) -> None:
-        """Answers a request whose body was read. Raises ``ApiError`` if nothing was sent yet."""
+        """Answers a request whose body is there. Raises ``ApiError`` if nothing was sent yet."""
+        generator = self._serving.generator
+        with generator.admit(1), generator.session() as session:
+            asked = await self.read(body, session)
+            response = await self.respond(asked, session, send)
+        if response is not None:
+            await response(request.scope, request.receive, send)
+
+    @abstractmethod
+    async def respond(self, asked: Any, session: Session, send: Send) -> Response | None:
+        """Returns the response to a request that was read; ``None`` if it was sent as a stream. Raises ``ApiError``."""
 
 
 class Inspecting(Endpoint):
     """An endpoint that answers with JSON, without a text of the model."""
 
-    async def answer(self, body: bytes, request: Request, send: Send) -> None:
-        """Answers a request; see ``Endpoint``."""
-        generator = self._serving.generator
-        with generator.admit(1), generator.session() as session:
-            asked = await self.read(body, session)
-            async with self._serving.models.lease(self.find(asked.model)) as served:
-                document = await self.inspect(asked, served, session)
-        await JSONResponse(document)(request.scope, request.receive, send)
+    async def respond(self, asked: Any, session: Session, send: Send) -> JSONResponse:  # noqa: ARG002 - see Endpoint
+        """Returns the response to a request that was read; see ``Endpoint``."""
+        async with self._serving.models.lease(self.find(asked.model)) as served:
+            return JSONResponse(await self.inspect(asked, served, session))
 
     @abstractmethod
     async def inspect(self, asked: Any, served: ServedModel, session: Session) -> dict[str, Any]:

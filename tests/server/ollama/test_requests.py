@@ -11,10 +11,10 @@ import pytest
 from constrain.chat.prompt.messages import Call, check_messages
 from constrain.server.http.account import Account
 from constrain.server.http.errors import ApiError
+from constrain.server.ollama.options import require_thinking
 from constrain.server.ollama.request import ChatBody as OllamaChatBody
 from constrain.server.ollama.request import GenerateBody, OllamaRequest
 from constrain.server.ollama.texts import EmbedBody, OldEmbeddingsBody
-from constrain.server.ollama.thinking import require_thinking
 from constrain.server.settings import Settings
 from tests.support import for_each
 from tests.support.server.ollama import THINKING, USER
