@@ -127,7 +127,7 @@ class Application:
             if scope["path"] != HEALTH and not any(each.is_open(scope["path"]) for each in self._dialects):
                 require_key(headers, settings.api_keys)
                 account.owner = owner_of(headers, settings.api_keys)
-                account.partition = self._partition(account.owner)
+                account.partition = "" if settings.shared_cache else account.owner
             await self._app(scope, receive, answer)
         except ApiError as error:
             await error.response()(scope, receive, answer)
@@ -139,19 +139,15 @@ class Application:
         self.generator.close()
         self._serving.ends.close()
 
-    def _partition(self, owner: str) -> str:
-        """Returns the name of the prompt cache of an owner (see ``owner_of``)."""
-        return "" if self._settings.shared_cache else owner
-
     def _finish(self, account: Account, scope: Scope) -> None:
-        """Counts and logs a request that was answered, or whose client has left."""
-        if account.status:
-            self.metrics.requests.labels(self._label(scope), account.status).inc()
-        log_request(account, scope)
+        """Counts and logs a request that was answered, or whose client has left.
 
-    def _label(self, scope: Scope) -> str:
-        """Returns the label of a path in metrics; unknown paths share one label, so that clients cannot add labels."""
-        return self._paths.get(scope["endpoint"], "other") if "endpoint" in scope else "other"
+        In metrics, unknown paths share one label, so that clients cannot add labels.
+        """
+        if account.status:
+            path = self._paths.get(scope["endpoint"], "other") if "endpoint" in scope else "other"
+            self.metrics.requests.labels(path, account.status).inc()
+        log_request(account, scope)
 
     async def _health(self, _: Request) -> Response:
         """Returns 200 if requests can be answered: the server is not stopping, and a model can be loaded."""

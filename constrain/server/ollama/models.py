@@ -47,8 +47,7 @@ class Library:
         """Lists the models that are loaded."""
         found = []
         for state in self._models.states():
-            model = self._models.loaded(state.name)
-            if model is not None:
+            if (model := state.model) is not None:
                 entry = await self._entry(state.name)
                 del entry["modified_at"]
                 entry |= {"size": state.memory_bytes, "expires_at": _FOREVER, "context_length": model.n_ctx}

@@ -190,8 +190,7 @@ class AtPlace(Inspecting):
         """Compiles the language of the answer, and returns what is asked. Raises ``ApiError``."""
         generator = self._serving.generator
         _require_tokens(asked, served)
-        plan = await generator.prepare(served, asked.question, session)
-        session.close()
+        [plan] = await generator.prepare(served, (asked.question,), session)
         try:
             return await generator.run_in_thread(partial(self._look, plan, asked))
         except LimitError as error:

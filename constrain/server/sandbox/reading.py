@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from constrain.chat.tools.checks import checked_before
@@ -32,7 +31,7 @@ MAX_VALUES = 250_000
 _LARGE = 1 << 20
 """Bytes of a body above which its values are counted in the sandbox first: 1 MiB."""
 
-_REMEMBERED = 1024
+REMEMBERED = 1024
 """Sets of tools and formats that are remembered as valid: 1024; beyond it, the least recently used are forgotten."""
 
 _QUICK = frozenset(
@@ -42,25 +41,6 @@ _QUICK = frozenset(
     )
 )
 """Fields that are quick to read, whatever their content."""
-
-
-class Readings:
-    """Keys of requests that were read before and are valid. For one thread."""
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[bytes, None] = OrderedDict()
-
-    def knows(self, key: bytes) -> bool:
-        """Returns whether a key is remembered as valid; the empty key always is."""
-        if key in self._known:
-            self._known.move_to_end(key)
-        return not key or key in self._known
-
-    def add(self, key: bytes) -> None:
-        """Remembers a key as valid; forgets the least recently used one beyond ``_REMEMBERED``."""
-        self._known[key] = None
-        while len(self._known) > _REMEMBERED:
-            self._known.popitem(last=False)
 
 
 def is_large(body: bytes) -> bool:

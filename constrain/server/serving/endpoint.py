@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 
+from constrain.remembering import Memory
 from constrain.server.http.connection import while_connected
 from constrain.server.http.errors import unavailable
 from constrain.server.http.events import EVENT_STREAM
 from constrain.server.requests.body import parse_body, read_body
 from constrain.server.sandbox.reading import (
-    Readings,
+    REMEMBERED,
     is_large,
     read_again,
     read_in_sandbox,
@@ -66,7 +67,7 @@ class Endpoint(ABC):
     def __init__(self, serving: Serving, body: type[Body]) -> None:
         self._serving = serving
         self._ask = partial(body.ask, settings=serving.settings)
-        self._readings = Readings()
+        self._readings = Memory(REMEMBERED, REMEMBERED)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request. Raises ``ApiError`` if nothing was sent yet."""
@@ -85,7 +86,7 @@ class Endpoint(ABC):
 
         What is slow is read in the process of the session.
         """
-        generator, readings = self._serving.generator, self._readings
+        generator, readings = self._serving.generator, self._readings  # keys of requests that are valid
         if is_large(body):
             await require_few_values(body, session)
         document = await generator.run_in_thread(partial(parse_body, body))
@@ -94,11 +95,11 @@ class Endpoint(ABC):
         name = document.get("model")
         if isinstance(name, str):
             self.find(name)
-        if not readings.knows(key):
+        if key and readings.find(key) is not True:
             async with session.alone(key):
-                if not readings.knows(key):
+                if readings.find(key) is not True:
                     found = await read_in_sandbox(self._ask, body, name, session)
-                    readings.add(key)
+                    readings.add(key, result=True, size=1)
                     return found
         return await generator.run_in_thread(partial(read_again, self._ask, document))
 

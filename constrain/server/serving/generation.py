@@ -165,24 +165,17 @@ class Generator:
 
         Questions of one request differ only in their prompts. Raises ``ApiError`` if they cannot be answered.
         """
-        account = current.get()
-        plans = [await self.run_in_thread(partial(_make_plan, served, question)) for question in questions]
-        constraint, seconds = await compile_for(plans[0], questions[0], session, self.run_in_thread)
-        if constraint is not None and constraint.warnings:
+        account, plans = current.get(), await self.prepare(served, questions, session)
+        if (constraint := plans[0].constraint) is not None and constraint.warnings:
             log_warnings(constraint.warnings)
-        session.close()
-        plans = [
-            await self.run_in_thread(partial(_add_constraint, served, question, plan, constraint, seconds))
-            for question, plan in zip(questions, plans, strict=True)
-        ]
         samples = [sample for plan in plans for sample in plan.samples(questions[0].n)]
         prefills = await self.run_in_thread(partial(_prefills, served.model, questions[0], samples))
         answers = Answers(samples, questions[0].n, self._live, self._metrics, account.partition, session, prefills)
         try:
             await self.run_in_thread(answers.make_runs)
             answers.enlist()
-            answers.limit_choices(self._limits.seconds)
-            answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
+            until = account.until if self._deadline is None else min(account.until, self._deadline)
+            answers.limit(until, self._limits.seconds)
             room = served.model.n_ctx - max(plan.prompt_tokens for plan in plans)
             await self.run_in_thread(partial(_submit, answers, questions[0], plans[0].settings.max_tokens, room))
             await answers.begun()
@@ -193,11 +186,15 @@ class Generator:
         account.asked_tokens = sum(plan.prompt_tokens for plan in plans)
         return answers
 
-    async def prepare(self, served: ServedModel, question: Question, session: Session) -> Plan:
-        """Returns the plan of a question, ready for the model. Raises ``ApiError`` if it cannot be answered."""
-        plan = await self.run_in_thread(partial(_make_plan, served, question))
-        constraint, seconds = await compile_for(plan, question, session, self.run_in_thread)
-        return await self.run_in_thread(partial(_add_constraint, served, question, plan, constraint, seconds))
+    async def prepare(self, served: ServedModel, questions: Sequence[Question], session: Session) -> list[Plan]:
+        """Returns the plans of questions, ready for the model; see ``start``. Ends the process of the session."""
+        plans = [await self.run_in_thread(partial(_make_plan, served, question)) for question in questions]
+        constraint, seconds = await compile_for(plans[0], questions[0], session, self.run_in_thread)
+        session.close()
+        return [
+            await self.run_in_thread(partial(_add_constraint, served, question, plan, constraint, seconds))
+            for question, plan in zip(questions, plans, strict=True)
+        ]
 
     async def prompt(self, served: ServedModel, question: Question) -> Sequence[int]:
         """Returns the tokens of a question's prompt. Raises ``ApiError`` if the question is invalid."""
@@ -288,14 +285,13 @@ class Answers:
         for run in self._runs:
             run.submit()
 
-    def end_by(self, deadline: float) -> None:
-        """Sets a deadline (``time.monotonic()``) at which unfinished answers are ended early."""
+    def limit(self, deadline: float, seconds: float) -> None:
+        """Ends answers early that are unfinished at a time (``time.monotonic()``), or take too many CPU seconds.
+
+        ``seconds``: CPU seconds that masks and sampling of one may take.
+        """
         for run in self._runs:
             run.request.answer.end_by(deadline)
-
-    def limit_choices(self, seconds: float) -> None:
-        """Ends answers early whose masks and sampling take more than this many CPU seconds."""
-        for run in self._runs:
             run.request.answer.max_choice_seconds = seconds
 
     async def begun(self) -> None:

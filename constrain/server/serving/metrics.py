@@ -121,7 +121,7 @@ class _Found:
             "constrain_model_requests", "Requests that have a model, or wait for it.", labels=("model",)
         )
         for state in self._models.states():
-            loaded.add_metric((state.name,), state.is_loaded)
+            loaded.add_metric((state.name,), state.model is not None)
             memory.add_metric((state.name,), state.memory_bytes)
             users.add_metric((state.name,), state.users)
         yield from (loaded, memory, users)

@@ -91,11 +91,11 @@ class ServedModel:
 
 
 @dataclass(eq=False, slots=True)
-class _Entry:
+class ModelState:
     """The state of a model.
 
-    ``users``: leases; ``used``: end of the last one; ``loading``: future, with None after a failure; ``leaves``:
-    whether it is unloaded after the last lease.
+    ``users``: leases, which requests have or await; ``used``: end of the last one; ``loading``: future, with None after
+    a failure; ``leaves``: whether it is unloaded after the last lease.
     """
 
     source: ModelSource
@@ -105,12 +105,18 @@ class _Entry:
     leaves: bool = False
 
     @property
+    def name(self) -> str:
+        """Its own name."""
+        return self.source.names[0]
+
+    @property
     def model(self) -> Model | None:
         """The model, if it is loaded."""
         return self.loading.result() if self.loading is not None and self.loading.done() else None
 
     @property
     def is_loading(self) -> bool:
+        """Whether it is being loaded."""
         return self.loading is not None and not self.loading.done()
 
     @property
@@ -129,20 +135,6 @@ class _Entry:
         return self.source.memory_bytes if self.is_there else 0
 
 
-@dataclass(frozen=True, slots=True)
-class ModelState:
-    """The state of a model, for clients.
-
-    ``memory_bytes``: bytes that it takes; ``users``: requests that use or await it.
-    """
-
-    name: str
-    is_loaded: bool
-    has_failed: bool
-    memory_bytes: int
-    users: int
-
-
 class Models:
     """The models of a server. Only the thread of the event loop may use it.
 
@@ -153,7 +145,7 @@ class Models:
 
     def __init__(self, sources: Sequence[ModelSource], memory_limit: int | None = None) -> None:
         self.memory_limit = memory_limit
-        self._entries = [_Entry(source) for source in sources]
+        self._entries = [ModelState(source) for source in sources]
         names = [(name, entry) for entry in self._entries for name in entry.source.names]
         self._by_name = {name: entry for name, entry in names if _ANY not in name}
         self._patterns = [(_pattern(name), entry) for name, entry in names if _ANY in name]
@@ -178,26 +170,21 @@ class Models:
         for same in (name, name + LATEST, name.removesuffix(LATEST)):
             if same in self._by_name:
                 return same
-        alike = {entry.source.names[0]: known for known, entry in self._by_name.items() if _fold(known) == _fold(name)}
+        alike = {entry.name: known for known, entry in self._by_name.items() if _fold(known) == _fold(name)}
         if alike:
             return next(iter(alike.values())) if len(alike) == 1 else None
         if len(name) > _LONGEST_NAME:
             return None
-        return next((entry.source.names[0] for pattern, entry in self._patterns if pattern.fullmatch(name)), None)
+        return next((entry.name for pattern, entry in self._patterns if pattern.fullmatch(name)), None)
 
     def find(self, name: str) -> ModelSource | None:
         """Returns the facts about the model that a name means (see ``name_of``), if there is one."""
         found = self.name_of(name)
         return None if found is None else self._by_name[found].source
 
-    def states(self) -> list[ModelState]:
-        """Returns the states of all models, under their own names."""
-        return [
-            ModelState(
-                entry.source.names[0], entry.model is not None, entry.has_failed, entry.memory_bytes, entry.users
-            )
-            for entry in self._entries
-        ]
+    def states(self) -> Sequence[ModelState]:
+        """Returns the states of all models."""
+        return self._entries
 
     def loaded(self, name: str) -> Model | None:
         """Returns the model with a name, if it is loaded."""
@@ -246,7 +233,7 @@ class Models:
                 self._unload(entry)
         self._thread.shutdown()
 
-    async def _ready(self, entry: _Entry) -> Model:
+    async def _ready(self, entry: ModelState) -> Model:
         until = time.monotonic() + ROOM_PATIENCE
         while not entry.is_there:
             if self._make_room(entry):
@@ -254,7 +241,7 @@ class Models:
                 entry.loading.add_done_callback(self._wake)
             elif not await self._change(until):
                 raise unavailable(
-                    f"The model '{entry.source.names[0]}' is not loaded, and models in use leave it no room. Please "
+                    f"The model '{entry.name}' is not loaded, and models in use leave it no room. Please "
                     "try again later."
                 )
         loading = entry.loading
@@ -263,14 +250,14 @@ class Models:
         model = loading.result()
         if model is None:
             raise ApiError(
-                f"The model '{entry.source.names[0]}' cannot be loaded; the server's log says why.",
+                f"The model '{entry.name}' cannot be loaded; the server's log says why.",
                 status=500,
                 kind=SERVER_ERROR,
                 code="model_load_failed",
             )
         return model
 
-    def _make_room(self, entry: _Entry) -> bool:
+    def _make_room(self, entry: ModelState) -> bool:
         """Unloads idle models, the least recently used first, to make room for one; none if they do not suffice."""
         if self.memory_limit is None:
             return True
@@ -287,16 +274,16 @@ class Models:
             self._unload(other)
         return True
 
-    def _leave(self, entry: _Entry) -> None:
+    def _leave(self, entry: ModelState) -> None:
         """Unloads a model that nobody uses and that is to leave."""
         if entry.leaves and not entry.users and entry.is_there:
             self._unload(entry)
 
-    def _unload(self, entry: _Entry) -> None:
+    def _unload(self, entry: ModelState) -> None:
         """Frees a model; if it is being loaded, afterwards, since one thread does both."""
         loading, entry.loading = entry.loading, None
         assert loading is not None
-        self._thread.submit(_close, entry.source.names[0], loading)
+        self._thread.submit(_close, entry.name, loading)
 
     async def _change(self, until: float) -> bool:
         """Waits until a model is loaded or idle; returns ``False`` if that takes too long."""

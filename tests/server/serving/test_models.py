@@ -58,7 +58,7 @@ class Stage:
             assert served.name == name
 
     def loaded(self) -> str:
-        return "".join(state.name for state in self.models.states() if state.is_loaded)
+        return "".join(state.name for state in self.models.states() if state.model is not None)
 
 
 def play(scene: Coroutine[Any, Any, None]) -> None:
