@@ -1,4 +1,4 @@
-"""Finished answers as ``chat.completion`` objects, made from the types of the ``openai`` package."""
+"""Finished answers as ``chat.completion`` objects of OpenAI's API."""
 
 from __future__ import annotations
 
@@ -6,17 +6,6 @@ import secrets
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-from openai.types.chat import (
-    ChatCompletion,
-    ChatCompletionMessage,
-    ChatCompletionMessageCustomToolCall,
-    ChatCompletionMessageFunctionToolCall,
-)
-from openai.types.chat.chat_completion import Choice, ChoiceLogprobs
-from openai.types.chat.chat_completion_message import FunctionCall as OldFunctionCall
-from openai.types.chat.chat_completion_message_custom_tool_call import Custom
-from openai.types.chat.chat_completion_message_function_tool_call import Function
 
 from constrain.chat.reading.reply import Reply
 from constrain.chat.tools.calls import FunctionCall
@@ -30,6 +19,7 @@ if TYPE_CHECKING:
 
     from constrain.chat.tools.calls import ToolCall
     from constrain.generation.completion import Completion
+    from constrain.llama.decoding.token_logprob import TokenLogprob
     from constrain.server.serving.ended import Shape
 
 
@@ -41,54 +31,48 @@ class Heading:
     id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(12)}")
     created: int = field(default_factory=lambda: int(time.time()))
 
+    def object(self, kind: str, choices: Sequence[dict[str, Any]], **more: Any) -> dict[str, Any]:
+        """Returns a response or a chunk."""
+        head = {"id": self.id, "choices": choices, "created": self.created, "model": self.model}
+        return {**head, "object": kind, **more}
+
 
 def chat_completion(heading: Heading, completions: Sequence[Completion], shape: Shape) -> dict[str, Any]:
     """Returns the response."""
-    response = ChatCompletion(
-        id=heading.id,
-        created=heading.created,
-        model=heading.model,
-        object="chat.completion",
-        choices=[
-            Choice(
-                index=index,
-                message=_message(completion, shape),
-                finish_reason=finish_reason(completion, shape),
-                logprobs=_logprobs(completion),
-                **extension(completion, is_cut=finish_reason(completion, shape) == "length"),
-            )
-            for index, completion in enumerate(completions)
-        ],
-        usage=count_usage(completions),
-    )
-    return response.model_dump(mode="json", exclude_unset=True)
+    choices = [
+        {
+            "finish_reason": (reason := finish_reason(completion, shape)),
+            "index": index,
+            "logprobs": logprobs_object(completion.text_logprobs),
+            "message": _message(completion, shape),
+            **extension(completion, is_cut=reason == "length"),
+        }
+        for index, completion in enumerate(completions)
+    ]
+    return heading.object("chat.completion", choices, usage=count_usage(completions))
 
 
-def _message(completion: Completion, shape: Shape) -> ChatCompletionMessage:
+def logprobs_object(tokens: Sequence[TokenLogprob] | None) -> dict[str, Any] | None:
+    """Returns the log-probabilities of a choice, if there are any."""
+    return None if tokens is None else {"content": logprob_objects(tokens), "refusal": None}
+
+
+def _message(completion: Completion, shape: Shape) -> dict[str, Any]:
     reply = completion.value
     calls = reply.calls if isinstance(reply, Reply) else ()
-    members: dict[str, Any] = {"content": None if calls and not completion.text else completion.text, "refusal": None}
+    content = None if calls and not completion.text else completion.text
+    message: dict[str, Any] = {"content": content, "refusal": None, "role": "assistant"}
     if calls and shape.has_functions:
-        members["function_call"] = OldFunctionCall(name=calls[0].name, arguments=calls[0].text)
+        message["function_call"] = {"arguments": calls[0].text, "name": calls[0].name}
     elif calls:
-        members["tool_calls"] = [_tool_call(call) for call in calls]
+        message["tool_calls"] = [_tool_call(call) for call in calls]
     if completion.thoughts:
-        members["reasoning_content"] = completion.thoughts
-    return ChatCompletionMessage(role="assistant", **members)
+        message["reasoning_content"] = completion.thoughts
+    return message
 
 
-def _logprobs(completion: Completion) -> ChoiceLogprobs | None:
-    if completion.text_logprobs is None:
-        return None
-    return ChoiceLogprobs.model_validate({"content": logprob_objects(completion.text_logprobs), "refusal": None})
-
-
-def _tool_call(call: ToolCall) -> ChatCompletionMessageFunctionToolCall | ChatCompletionMessageCustomToolCall:
+def _tool_call(call: ToolCall) -> dict[str, Any]:
     if isinstance(call, FunctionCall):
-        function = Function(name=call.name, arguments=call.text)
-        return ChatCompletionMessageFunctionToolCall(id=call.id, type="function", function=function)
-    return ChatCompletionMessageCustomToolCall(
-        id=call.id,
-        type="custom",
-        custom=Custom(name=call.name, input=call.text, **captures_object(call.captures)),
-    )
+        return {"id": call.id, "function": {"arguments": call.text, "name": call.name}, "type": "function"}
+    custom = {"input": call.text, "name": call.name, **captures_object(call.captures)}
+    return {"id": call.id, "custom": custom, "type": "custom"}

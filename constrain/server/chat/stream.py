@@ -11,15 +11,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from openai.types.chat import ChatCompletionChunk
-from openai.types.chat.chat_completion_chunk import (
-    Choice,
-    ChoiceDelta,
-    ChoiceDeltaFunctionCall,
-    ChoiceDeltaToolCall,
-    ChoiceLogprobs,
-)
-
 from constrain.chat.reading.events import (
     ArgumentsDelta,
     CallEnded,
@@ -33,8 +24,7 @@ from constrain.chat.tools.calls import CustomCall
 from constrain.chat.tools.kinds import CustomTool
 from constrain.engine.captures import captures_object
 from constrain.generation.completion import Finished
-from constrain.generation.logprobs import logprob_objects
-from constrain.server.chat.response import chat_completion
+from constrain.server.chat.response import chat_completion, logprobs_object
 from constrain.server.http.events import LAST_EVENT, data_event
 from constrain.server.serving.dialect import Writer
 from constrain.server.serving.ended import count_usage, finish_reason
@@ -85,23 +75,23 @@ class ChunkWriter(Writer):
     def begin(self, count: int) -> Iterator[str]:
         """Yields the first chunk of each answer."""
         for number in range(count):
-            yield self._chunk(number, ChoiceDelta(role="assistant", content=self._first_content, refusal=None))
+            yield self._chunk(number, {"content": self._first_content, "refusal": None, "role": "assistant"})
 
     def write(self, number: int, event: StreamEvent | Finished) -> Iterator[str]:
         """Yields the chunks for an event of an answer."""
         match event:
             case TextDelta(text, tokens) if self._logprobs:
-                yield self._chunk(number, ChoiceDelta(content=text), tokens=tokens)
+                yield self._chunk(number, {"content": text}, tokens=tokens)
             case TextDelta(text):
-                yield self._piece((number,), text, lambda text: self._chunk(number, ChoiceDelta(content=text)))
+                yield self._piece((number,), text, lambda text: self._chunk(number, {"content": text}))
             case ReasoningDelta(text):
-                yield self._chunk(number, ChoiceDelta.model_construct(reasoning_content=text))
+                yield self._chunk(number, {"reasoning_content": text})
             case RefusalDelta(text):
-                yield self._chunk(number, ChoiceDelta(refusal=text))
+                yield self._chunk(number, {"refusal": text})
             case CallStarted(_, _, name) if self._shape.has_functions:
-                yield self._function_call(number, name=name, arguments="")
+                yield self._chunk(number, {"function_call": {"arguments": "", "name": name}})
             case ArgumentsDelta(_, text) if self._shape.has_functions:
-                yield self._function_call(number, arguments=text)
+                yield self._chunk(number, {"function_call": {"arguments": text}})
             case CallStarted(index, identifier, name):
                 kind, value = ("custom", "input") if name in self._custom else ("function", "arguments")
                 self._kinds[number, index] = kind
@@ -115,7 +105,7 @@ class ChunkWriter(Writer):
                 yield from self._captures(number, completion)
                 reason = finish_reason(completion, self._shape)
                 facts = extension(completion, is_cut=reason == "length")
-                yield self._chunk(number, ChoiceDelta(), reason, facts=facts)
+                yield self._chunk(number, {}, reason, facts=facts)
 
     def _captures(self, number: int, completion: Completion) -> Iterator[str]:
         """Yields a chunk with the captures of each custom call that has any."""
@@ -146,35 +136,20 @@ class ChunkWriter(Writer):
         return self._call(number, index, **{kind: {"input" if kind == "custom" else "arguments": text}})
 
     def _call(self, number: int, index: int, **members: Any) -> str:
-        # The openai package's type knows function calls only; other members are kept as they are.
-        call = ChoiceDeltaToolCall.model_construct(index=index, **members)
-        return self._chunk(number, ChoiceDelta.model_construct(tool_calls=[call]))
-
-    def _function_call(self, number: int, **members: str) -> str:
-        return self._chunk(number, ChoiceDelta(function_call=ChoiceDeltaFunctionCall(**members)))
+        return self._chunk(number, {"tool_calls": [{"index": index, **members}]})
 
     def _chunk(
         self,
         number: int,
-        delta: ChoiceDelta,
-        reason: Any = None,
+        delta: Mapping[str, Any],
+        reason: str | None = None,
         *,
         tokens: Sequence[TokenLogprob] | None = None,
         facts: Mapping[str, Any] = MappingProxyType({}),
     ) -> str:
-        logged = None if tokens is None else {"content": logprob_objects(tokens), "refusal": None}
-        logprobs = None if logged is None else ChoiceLogprobs.model_validate(logged)
-        choice = Choice(index=number, delta=delta, finish_reason=reason, logprobs=logprobs, **facts)
+        logprobs = logprobs_object(tokens)
+        choice = {"delta": delta, "finish_reason": reason, "index": number, "logprobs": logprobs, **facts}
         return self._data([choice], self._usage)
 
-    def _data(self, choices: list[Choice], usage: dict[str, Any]) -> str:
-        heading = self._heading
-        chunk = ChatCompletionChunk(
-            id=heading.id,
-            created=heading.created,
-            model=heading.model,
-            object="chat.completion.chunk",
-            choices=choices,
-            **usage,
-        )
-        return data_event(chunk.model_dump(mode="json", exclude_unset=True, warnings=False))
+    def _data(self, choices: Sequence[dict[str, Any]], usage: dict[str, Any]) -> str:
+        return data_event(self._heading.object("chat.completion.chunk", choices, **usage))

@@ -8,10 +8,6 @@ import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from openai.types import Completion as TextCompletion
-from openai.types import CompletionChoice
-from openai.types.completion_choice import Logprobs
-
 from constrain.chat.reading.events import TextDelta
 from constrain.generation.completion import Finished
 from constrain.generation.logprobs import finite_logprob
@@ -58,6 +54,7 @@ class CompletionWriter(Writer):
             "id": f"cmpl-{secrets.token_hex(12)}",
             "created": int(time.time()),
             "model": model,
+            "object": "text_completion",
         }
         self._before = before
         self._n = n
@@ -70,13 +67,13 @@ class CompletionWriter(Writer):
     def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
         """Returns the response for finished answers."""
         choices = [
-            CompletionChoice(
-                index=number,
-                text=self._before[number // self._n] + completion.text,
-                finish_reason=self._reason(completion),
-                logprobs=self._told(number, completion.text_logprobs or ()),
-                **extension(completion, is_cut=self._reason(completion) == "length"),
-            )
+            {
+                "finish_reason": (reason := self._reason(completion)),
+                "index": number,
+                "logprobs": self._told(number, completion.text_logprobs or ()),
+                "text": self._before[number // self._n] + completion.text,
+                **extension(completion, is_cut=reason == "length"),
+            }
             for number, completion in enumerate(self._best(completions))
         ]
         return self._object(choices, {"usage": count_usage(completions, self._best_of)})
@@ -110,7 +107,7 @@ class CompletionWriter(Writer):
             group = completions[start : start + self._best_of]
             yield from group if self._best_of == self._n else sorted(group, key=_mean_logprob, reverse=True)[: self._n]
 
-    def _told(self, number: int, tokens: Sequence[TokenLogprob]) -> Logprobs | None:
+    def _told(self, number: int, tokens: Sequence[TokenLogprob]) -> dict[str, Any] | None:
         return None if self._logprobs is None else self._logprobs[number].write(tokens)
 
     def _reason(self, completion: Completion) -> FinishReason:
@@ -123,18 +120,14 @@ class CompletionWriter(Writer):
         text: str,
         reason: FinishReason | None = None,
         *,
-        logprobs: Logprobs | None = None,
+        logprobs: dict[str, Any] | None = None,
         facts: Mapping[str, Any] = MappingProxyType({}),
     ) -> str:
-        # The openai package's type requires a finish reason; in a stream it comes last.
-        choice = CompletionChoice.model_construct(
-            index=number, text=text, finish_reason=reason, logprobs=logprobs, **facts
-        )
+        choice = {"finish_reason": reason, "index": number, "logprobs": logprobs, "text": text, **facts}
         return data_event(self._object([choice], self._usage))
 
-    def _object(self, choices: list[CompletionChoice], usage: dict[str, Any]) -> dict[str, Any]:
-        found = TextCompletion(object="text_completion", choices=choices, **self._head, **usage)
-        return found.model_dump(mode="json", exclude_unset=True, warnings=False)
+    def _object(self, choices: list[dict[str, Any]], usage: dict[str, Any]) -> dict[str, Any]:
+        return {**self._head, "choices": choices, **usage}
 
 
 def _mean_logprob(completion: Completion) -> float:
@@ -150,17 +143,17 @@ class TextLogprobs:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._characters = 0
 
-    def write(self, tokens: Sequence[TokenLogprob]) -> Logprobs:
+    def write(self, tokens: Sequence[TokenLogprob]) -> dict[str, Any]:
         """Returns the log-probabilities of the next tokens.
 
         ``text_offset``: index of the character that a token begins in.
         """
-        return Logprobs(
-            tokens=[token.text for token in tokens],
-            token_logprobs=[finite_logprob(token) for token in tokens],
-            top_logprobs=[_top(token) for token in tokens],
-            text_offset=[self._offset(token) for token in tokens],
-        )
+        return {
+            "text_offset": [self._offset(token) for token in tokens],
+            "token_logprobs": [finite_logprob(token) for token in tokens],
+            "tokens": [token.text for token in tokens],
+            "top_logprobs": [_top(token) for token in tokens],
+        }
 
     def _offset(self, token: TokenLogprob) -> int:
         begin = self._characters

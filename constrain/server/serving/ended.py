@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-from openai.types import CompletionUsage
-from openai.types.completion_usage import CompletionTokensDetails, PromptTokensDetails
+from typing import TYPE_CHECKING, Any, Literal
 
 from constrain.chat.reading.reply import Reply
 
@@ -41,22 +38,20 @@ def finish_reason(completion: Completion, shape: Shape) -> FinishReason:
     return "length" if shape.is_text and completion.finish_reason != "stop" else "stop"
 
 
-def count_usage(completions: Sequence[Completion], n: int | None = None) -> CompletionUsage:
+def count_usage(completions: Sequence[Completion], n: int | None = None) -> dict[str, Any]:
     """Returns token counts: each prompt once, and all answers.
 
     ``n``: answers per prompt; ``None`` if all share one prompt.
     """
     prompts = [one.usage for one in completions[:: n or len(completions)]]
     read, written = sum(one.prompt_tokens for one in prompts), sum(one.usage.completion_tokens for one in completions)
-    return CompletionUsage(
-        prompt_tokens=read,
-        completion_tokens=written,
-        total_tokens=read + written,
-        prompt_tokens_details=PromptTokensDetails(cached_tokens=sum(one.cached_tokens for one in prompts)),
-        # Tokens of a model's own reasoning are not counted here, so they are left out; those of drafts are known.
-        completion_tokens_details=CompletionTokensDetails(
-            reasoning_tokens=None
-            if any(one.reasoning for one in completions)
-            else sum(one.usage.draft_tokens for one in completions)
-        ),
-    )
+    # Tokens of a model's own reasoning are not counted here, so they are left out; those of drafts are known.
+    has_reasoning = any(one.reasoning for one in completions)
+    drafted = None if has_reasoning else sum(one.usage.draft_tokens for one in completions)
+    return {
+        "completion_tokens": written,
+        "prompt_tokens": read,
+        "total_tokens": read + written,
+        "completion_tokens_details": {"reasoning_tokens": drafted},
+        "prompt_tokens_details": {"cached_tokens": sum(one.cached_tokens for one in prompts)},
+    }

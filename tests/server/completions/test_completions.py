@@ -178,9 +178,9 @@ def test_a_token_begins_in_a_character_that_may_be_unfinished() -> None:
     tokens = [TokenLogprob(0, "a", b"a", -1.0), TokenLogprob(1, "\\xc3", b"\xc3", -2.0)]
     tokens += [TokenLogprob(2, "\\xa4", b"\xa4", -3.0), TokenLogprob(3, "b", b"b", float("-inf"))]
     told = TextLogprobs().write(tokens)
-    assert told.text_offset == [0, 1, 1, 2]
-    assert told.token_logprobs == [-1.0, -2.0, -3.0, -9999.0]
-    assert told.top_logprobs == [{"a": -1.0}, {"\\xc3": -2.0}, {"\\xa4": -3.0}, {"b": -9999.0}]
+    assert told["text_offset"] == [0, 1, 1, 2]
+    assert told["token_logprobs"] == [-1.0, -2.0, -3.0, -9999.0]
+    assert told["top_logprobs"] == [{"a": -1.0}, {"\\xc3": -2.0}, {"\\xa4": -3.0}, {"b": -9999.0}]
 
 
 def test_a_prompt_that_overflows_the_context_is_refused(application: Application) -> None:
