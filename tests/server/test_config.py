@@ -56,8 +56,7 @@ def test_a_byte_order_mark_in_front_of_files_is_ignored(tmp_path: Path, model_fi
         tmp_path, f'\ufeffport = 9000\n[[models]]\npath = "{model_file}"\nchat_template = "template"\nctx = 64'
     )
     assert found.port == 9000
-    source = find_models(found, None, []).find("small")
-    assert source is not None
+    source = find_models(found, None, []).source("small")
     with source.load() as model:
         assert model.chat_template == "Q: {{ messages[0].content }}"
 
@@ -100,9 +99,7 @@ def test_models_have_names_of_their_own_and_aliases(tmp_path: Path) -> None:
     found = find_models(config(tmp_path, f'[[models]]\npath = "{MODEL}"\nalias = ["x", "y"]\nparallel = 3'), None, [])
     assert list(found) == [MODEL.stem, "x", "y"]
     assert found.parallel == 3
-    source = found.find("y")
-    assert source is not None
-    assert source.created == int(MODEL.stat().st_mtime)
+    assert found.source("y").created == int(MODEL.stat().st_mtime)
 
 
 def test_a_flag_names_the_model_in_place_of_the_file(tmp_path: Path) -> None:
@@ -123,13 +120,13 @@ def test_names_may_be_patterns(
 ) -> None:
     found = find_models(config(tmp_path, ""), MODEL, aliases)
     assert list(found) == listed
-    assert all(found.find(name) is not None for name in (*listed, *known))
-    assert all(found.find(name) is None for name in unknown)
+    assert all(found.name_of(name) is not None for name in (*listed, *known))
+    assert all(found.name_of(name) is None for name in unknown)
 
 
 def test_names_win_over_patterns(tmp_path: Path) -> None:
     found = find_models(config(tmp_path, two(a='alias = "*"')), None, [])
-    assert [source.names[0] for source in map(found.find, ("a", "b", "c")) if source is not None] == ["a", "b", "a"]
+    assert [found.name_of(name) for name in ("a", "b", "c")] == ["a", "b", "a"]
 
 
 def two(**more: str) -> str:

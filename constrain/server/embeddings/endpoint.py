@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
-from openai.types import CreateEmbeddingResponse, Embedding
-from openai.types.create_embedding_response import Usage
 from starlette.routing import Route
 
 from constrain.server.embeddings.request import EmbeddingBody
@@ -30,17 +28,12 @@ EMBEDDINGS = Dialect(_routes, (EmbeddingBody,))
 
 
 def _response(asked: EmbeddingRequest, embedded: Embedded) -> dict[str, Any]:
-    response = CreateEmbeddingResponse(
-        object="list",
-        # The openai package's type has numbers only: its clients decode base64 before they make it.
-        data=[
-            Embedding.model_construct(object="embedding", index=index, embedding=_encode(vector, asked.encoding))
-            for index, vector in enumerate(embedded.vectors)
-        ],
-        model=asked.model,
-        usage=Usage(prompt_tokens=embedded.tokens, total_tokens=embedded.tokens),
-    )
-    return response.model_dump(mode="json", warnings=False)
+    data = [
+        {"embedding": _encode(vector, asked.encoding), "index": index, "object": "embedding"}
+        for index, vector in enumerate(embedded.vectors)
+    ]
+    usage = {"prompt_tokens": embedded.tokens, "total_tokens": embedded.tokens}
+    return {"data": data, "model": asked.model, "object": "list", "usage": usage}
 
 
 def _encode(vector: NDArray[np.float32], encoding: Encoding) -> Any:

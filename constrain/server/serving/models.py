@@ -19,8 +19,6 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from openai.types import Model as ModelObject
-
 from constrain.fields.values import missing
 from constrain.generation.options import ChatOptions
 from constrain.server.http.account import current
@@ -39,8 +37,6 @@ _log = logging.getLogger("constrain.server")
 
 MODELS = "/v1/models"
 """Path of the list of models, which two dialects have."""
-
-_OWNER = "constrain"
 
 _ANY = "*"
 """Character of a name that stands for any text."""
@@ -177,10 +173,9 @@ class Models:
             return None
         return next((entry.name for pattern, entry in self._patterns if pattern.fullmatch(name)), None)
 
-    def find(self, name: str) -> ModelSource | None:
-        """Returns the facts about the model that a name means (see ``name_of``), if there is one."""
-        found = self.name_of(name)
-        return None if found is None else self._by_name[found].source
+    def source(self, name: str) -> ModelSource:
+        """Returns the facts about the model with a served name."""
+        return self._by_name[name].source
 
     def states(self) -> Sequence[ModelState]:
         """Returns the states of all models."""
@@ -349,9 +344,7 @@ def require_name(models: Models, name: str) -> str:
 
 def find_model(models: Models, name: str) -> ModelSource:
     """Returns the facts about the model that a name means. Raises ``ApiError``."""
-    source = models.find(require_name(models, name))
-    assert source is not None
-    return source
+    return models.source(require_name(models, name))
 
 
 def only_model(models: Models) -> str:
@@ -365,8 +358,7 @@ def only_model(models: Models) -> str:
 def model_object(models: Models, name: str) -> dict[str, Any]:
     """Returns a model as a JSON object for OpenAI's clients, loaded or not. Raises ``ApiError``."""
     found = require_name(models, name)
-    described = ModelObject(id=found, created=find_model(models, found).created, object="model", owned_by=_OWNER)
-    return described.model_dump(exclude_unset=True)
+    return {"id": found, "created": find_model(models, found).created, "object": "model", "owned_by": "constrain"}
 
 
 def model_list(models: Models) -> dict[str, Any]:
