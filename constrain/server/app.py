@@ -22,7 +22,6 @@ from constrain.server.logs import log_request
 from constrain.server.paths import HEALTH, with_full_path
 from constrain.server.sandbox.compiling import compile_here
 from constrain.server.sandbox.reading import read_here
-from constrain.server.sandbox.worker import Limits
 from constrain.server.sandbox.workers import Workers
 from constrain.server.serving.endpoint import Serving
 from constrain.server.serving.generation import Generator
@@ -66,10 +65,7 @@ class Application:
         self._models = models
         self._settings = settings
         self.metrics = Metrics(models)
-        limits = Limits(settings.compile_seconds, settings.compile_memory_bytes)
-        self.generator = Generator(
-            models.parallel, settings.queue, limits, self.metrics, settings.timeout, settings.max_bodies_bytes
-        )
+        self.generator = Generator(models.parallel, settings, self.metrics)
         self._serving = serving = Serving(models, self.generator, settings, self.metrics)
         mounted = [(dialect, dialect.routes(serving)) for dialect in dialects]
         self._dialects = [dialect for dialect, routes in mounted if routes]

@@ -9,10 +9,10 @@ from pydantic import WithJsonSchema
 
 from constrain.fields.declared import Flag, Reads, within
 from constrain.fields.logprobs import LogprobFields
-from constrain.fields.sampling import DraftFields, Limit, ShowingFields, smallest_limit
+from constrain.fields.sampling import DraftFields, ShowingFields
 from constrain.fields.thinking import ThinkingFields
 from constrain.fields.votes import VoteFields
-from constrain.server.requests.declared import AskingBody
+from constrain.server.requests.declared import AskingBody, LimitFields
 from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.messages import read_messages
@@ -38,6 +38,7 @@ class ChatBody(
     ShowingFields,
     DraftFields,
     StreamFields,
+    LimitFields,
     AskingBody,
 ):
     """The body. OpenAI's types say what fields of the type ``Any`` may be."""
@@ -45,8 +46,6 @@ class ChatBody(
     refused = CHAT_FIELDS
 
     messages: Annotated[Any, Reads(read_messages, {"minItems": 1})]
-    max_completion_tokens: Limit = None
-    max_tokens: Limit = None
     response_format: Any = None
     functions: Annotated[Any, WithJsonSchema({"maxItems": RANGES["functions"][1]})] = None
     function_call: Any = None
@@ -58,8 +57,7 @@ class ChatBody(
     def request(self, settings: Settings) -> ChatRequest:
         """Returns the request. Raises ``ApiError`` or ``FieldError`` with the place."""
         streaming = self.streaming()
-        limits = {"max_completion_tokens": self.max_completion_tokens, "max_tokens": self.max_tokens}
-        max_tokens, name = smallest_limit(limits)
+        max_tokens, name = self.limit()
         options: ChatOptions = {**self.plain_options(), **self.logprobs_options(), **max_tokens}
         options |= self.thinking_options(max_tokens.get("max_tokens"))
         content = read_format(self.response_format, RESPONSE_FORMAT, settings.strict_subset)

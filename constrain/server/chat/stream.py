@@ -24,47 +24,37 @@ from constrain.chat.tools.calls import CustomCall
 from constrain.chat.tools.kinds import CustomTool
 from constrain.engine.captures import captures_object
 from constrain.generation.completion import Finished
-from constrain.server.chat.response import chat_completion, logprobs_object
+from constrain.server.chat.response import Heading, chat_completion, logprobs_object
 from constrain.server.http.events import LAST_EVENT, data_event
 from constrain.server.serving.dialect import Writer
-from constrain.server.serving.ended import count_usage, finish_reason
+from constrain.server.serving.ended import Shape, count_usage, finish_reason
 from constrain.server.serving.extension import extension
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from constrain.chat.reading.events import StreamEvent
-    from constrain.chat.tools.kinds import Tool
     from constrain.generation.completion import Completion
     from constrain.llama.decoding.token_logprob import TokenLogprob
-    from constrain.server.chat.response import Heading
-    from constrain.server.serving.ended import Shape
+    from constrain.server.chat.request import ChatRequest
+    from constrain.server.serving.models import ServedModel
 
 _MARK = "\0text\0"
 """Placeholder for the text in a cached chunk; no model's name contains it."""
 
 
 class ChunkWriter(Writer):
-    """Writes one response, or its chunks.
+    """Writes one response, or its chunks. ``asked``: the request."""
 
-    Args:
-        heading: fields of the response and its chunks.
-        tools: tools that may be called.
-        shape: form of the answers.
-        include_usage: whether the last chunk has token counts and the others ``usage: null``.
-        logprobs: whether pieces of text have log-probabilities.
-    """
-
-    def __init__(
-        self, heading: Heading, tools: Sequence[Tool], shape: Shape, *, include_usage: bool, logprobs: bool
-    ) -> None:
-        self._heading = heading
-        self._custom = {tool.name for tool in tools if isinstance(tool, CustomTool)}
+    def __init__(self, asked: ChatRequest, _: ServedModel | None = None) -> None:
+        question = asked.question
+        self._heading = Heading(asked.model)
+        self._custom = {tool.name for tool in asked.tools if isinstance(tool, CustomTool)}
         self._kinds: dict[tuple[int, int], str] = {}
-        self._shape = shape
-        self._usage: dict[str, Any] = {"usage": None} if include_usage else {}
-        self._first_content = None if tools else ""
-        self._logprobs = logprobs
+        self._shape = Shape(is_text=question.content is None, has_functions=asked.has_functions)
+        self._usage: dict[str, Any] = {"usage": None} if asked.streaming.include_usage else {}
+        self._first_content = None if asked.tools else ""
+        self._logprobs = question.options.get("logprobs", False)
         self._completions: dict[int, Completion] = {}
         self._around: dict[tuple[int, ...], tuple[str, str]] = {}
 

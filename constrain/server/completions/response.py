@@ -22,46 +22,31 @@ if TYPE_CHECKING:
     from constrain.chat.reading.events import StreamEvent
     from constrain.generation.completion import Completion
     from constrain.llama.decoding.token_logprob import TokenLogprob
+    from constrain.server.completions.request import CompletionRequest
+    from constrain.server.serving.models import ServedModel
 
 FinishReason = Literal["stop", "length"]
 
 
 class CompletionWriter(Writer):
-    """Writes one response, or its chunks.
+    """Writes one response, or its chunks. ``asked``: the request; ``served``: the model."""
 
-    Args:
-        model: name that the model is served under.
-        before: text in front of the answers, per prompt: ``""``, or the prompt (``echo``).
-        n: answers per prompt that are returned; those to one prompt follow each other.
-        best_of: answers per prompt that are written; the best are returned. Equal to ``n`` in streams.
-        is_text: whether answers are free text, without a format.
-        logprobs: whether answers have log-probabilities.
-        include_usage: whether the last chunk has token counts and the others ``usage: null``.
-    """
-
-    def __init__(
-        self,
-        model: str,
-        before: Sequence[str],
-        n: int,
-        best_of: int,
-        *,
-        is_text: bool,
-        logprobs: bool,
-        include_usage: bool,
-    ) -> None:
+    def __init__(self, asked: CompletionRequest, served: ServedModel) -> None:
+        question = asked.question
+        before = [_prompt_text(each.prompt, served) if asked.echo else "" for each in asked.questions]
+        n, best_of = (1, 1) if question.vote else (asked.n, question.n)
         self._head: dict[str, Any] = {
             "id": f"cmpl-{secrets.token_hex(12)}",
             "created": int(time.time()),
-            "model": model,
+            "model": asked.model,
             "object": "text_completion",
         }
         self._before = before
         self._n = n
         self._best_of = best_of
-        self._is_text = is_text
-        self._logprobs = [TextLogprobs() for _ in range(len(before) * n)] if logprobs else None
-        self._usage: dict[str, Any] = {"usage": None} if include_usage else {}
+        self._is_text = question.content is None
+        self._logprobs = [TextLogprobs() for _ in range(len(before) * n)] if asked.logprobs else None
+        self._usage: dict[str, Any] = {"usage": None} if asked.streaming.include_usage else {}
         self._completions: dict[int, Completion] = {}
 
     def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
@@ -128,6 +113,13 @@ class CompletionWriter(Writer):
 
     def _object(self, choices: list[dict[str, Any]], usage: dict[str, Any]) -> dict[str, Any]:
         return {**self._head, "choices": choices, **usage}
+
+
+def _prompt_text(prompt: Any, served: ServedModel) -> str:
+    """Returns the text of a prompt; special tokens have no text."""
+    if isinstance(prompt, str):
+        return prompt
+    return b"".join(map(served.model.vocabulary.token_bytes, prompt)).decode("utf-8", "replace")
 
 
 def _mean_logprob(completion: Completion) -> float:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse
 
-from constrain.server.http.account import current
 from constrain.server.ollama.lines import AnswerWriter, nanoseconds
 from constrain.server.ollama.names import served_name
 from constrain.server.ollama.options import require_thinking
@@ -38,7 +37,7 @@ class OllamaAnswering(Answering[OllamaRequest]):
     """
 
     def __init__(self, serving: Serving, body: type[Body], members: Callable[..., dict[str, Any]]) -> None:
-        super().__init__(serving, body, partial(_make_writer, members))
+        super().__init__(serving, body, partial(AnswerWriter, members))
         self._members = members
 
     def find(self, name: str) -> str:
@@ -58,18 +57,10 @@ class OllamaAnswering(Answering[OllamaRequest]):
         name = self.find(asked.model)
         if asked.is_unloading:
             self._serving.models.unload(name)
-            return JSONResponse(_make_writer(self._members, asked).ready("unload"))
+            return JSONResponse(AnswerWriter(self._members, asked).ready("unload"))
         async with self._serving.models.lease(name) as served:
             self.check(asked, served)
-            return JSONResponse(_make_writer(self._members, asked, served).ready("load"))
-
-
-def _make_writer(
-    members: Callable[..., dict[str, Any]], asked: OllamaRequest, served: ServedModel | None = None
-) -> AnswerWriter:
-    is_text = not asked.questions or asked.question.content is None
-    load_seconds = 0.0 if served is None else served.load_seconds
-    return AnswerWriter(asked.model, members, load_seconds, current.get().begun, is_text=is_text)
+            return JSONResponse(AnswerWriter(self._members, asked, served).ready("load"))
 
 
 class OllamaEmbeddings(Embeddings):

@@ -19,6 +19,7 @@ from constrain.chat.reading.reply import Reply
 from constrain.errors import OutputValidationError
 from constrain.generation.completion import Finished
 from constrain.generation.logprobs import logprob_objects
+from constrain.server.http.account import current
 from constrain.server.http.errors import ApiError
 from constrain.server.serving.dialect import Writer
 from constrain.server.serving.ended import Shape, finish_reason
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from constrain.chat.reading.events import StreamEvent
     from constrain.generation.completion import Completion
+    from constrain.server.ollama.request import OllamaRequest
+    from constrain.server.serving.models import ServedModel
 
 LINES = "application/x-ndjson"
 """Media type of a stream."""
@@ -44,29 +47,21 @@ class AnswerWriter(Writer):
     """Writes one answer, or its lines.
 
     Args:
-        model: name of the model in the request.
         members: function that makes the members of a piece of the answer: ``chat_members`` or ``generate_members``.
-        load_seconds: seconds that the request waited until the model was loaded.
-        begun: time of the request's arrival (``time.monotonic()``).
-        is_text: whether the answer is free text, which can be cut.
+        asked: the request.
+        served: the model; ``None`` for one that is unloaded.
     """
 
     media_type = LINES
 
     def __init__(
-        self,
-        model: str,
-        members: Callable[..., dict[str, Any]],
-        load_seconds: float,
-        begun: float,
-        *,
-        is_text: bool,
+        self, members: Callable[..., dict[str, Any]], asked: OllamaRequest, served: ServedModel | None = None
     ) -> None:
-        self._model = model
+        self._model = asked.model
         self._members = members
-        self._load_seconds = load_seconds
-        self._begun = begun
-        self._shape = Shape(is_text=is_text)
+        self._load_seconds = 0.0 if served is None else served.load_seconds
+        self._begun = current.get().begun
+        self._shape = Shape(is_text=not asked.questions or asked.question.content is None)
         self._calls: dict[int, tuple[str, str, list[str]]] = {}
 
     def response(self, completions: Sequence[Completion]) -> dict[str, Any]:

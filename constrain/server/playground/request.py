@@ -11,14 +11,12 @@ from constrain.fields.declared import Flag, Reads, within
 from constrain.fields.sampling import (
     MAX_TOKEN_ID,
     DraftFields,
-    Limit,
     Prefix,
     ShowingFields,
     read_token_ids,
-    smallest_limit,
 )
 from constrain.server.playground.language import LANGUAGE, LanguageText, read_language
-from constrain.server.requests.declared import AskingBody, Body
+from constrain.server.requests.declared import AskingBody, Body, LimitFields
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.messages import read_messages
 from constrain.server.requests.places import Places
@@ -65,17 +63,7 @@ class AnswerBody(ShowingFields, AskingBody):
         return Question(self.messages, content, options, Places("messages", name, tools.field, tools.places))
 
 
-class _LimitFields(AnswerBody):
-    max_completion_tokens: Limit = None
-    max_tokens: Limit = None
-
-    def limit(self) -> tuple[ChatOptions, str]:
-        """Returns the limit on tokens, and the name of its field."""
-        limits = {"max_completion_tokens": self.max_completion_tokens, "max_tokens": self.max_tokens}
-        return smallest_limit(limits)
-
-
-class GenerationBody(DraftFields, _LimitFields):
+class GenerationBody(DraftFields, LimitFields, AnswerBody):
     """The body of ``/generate``."""
 
     prefix: Prefix = None
@@ -104,7 +92,7 @@ class BudgetBody(PlaceBody):
         return PlaceRequest(self.model, question, self.tokens, max_tokens=self.max_tokens)
 
 
-class WhyBody(PlaceBody, _LimitFields):
+class WhyBody(PlaceBody, LimitFields):
     """The body of ``/why``."""
 
     token: Annotated[int, _TOKEN]

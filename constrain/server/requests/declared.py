@@ -6,7 +6,15 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from constrain.fields.declared import Fields, Schema
-from constrain.fields.sampling import KeepingFields, OptionFields, biases, sampling_fields, stops
+from constrain.fields.sampling import (
+    KeepingFields,
+    Limit,
+    OptionFields,
+    biases,
+    sampling_fields,
+    smallest_limit,
+    stops,
+)
 from constrain.server.http.account import warn
 from constrain.server.http.errors import convert_field_errors
 from constrain.server.requests.limits import RANGES
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from constrain.generation.options import ChatOptions
     from constrain.server.settings import Settings
 
 if TYPE_CHECKING:
@@ -104,6 +113,18 @@ class UnnamedBody(Body):
         found = super().describe()
         found["properties"]["model"] = {"anyOf": [found["properties"]["model"], {"type": "null"}]}
         return {**found, "required": found["required"][1:]}
+
+
+class LimitFields(Fields):
+    """The limit on tokens, and its older name."""
+
+    max_completion_tokens: Limit = None
+    max_tokens: Limit = None
+
+    def limit(self) -> tuple[ChatOptions, str]:
+        """Returns the limit on tokens, and the name of its field."""
+        limits = {"max_completion_tokens": self.max_completion_tokens, "max_tokens": self.max_tokens}
+        return smallest_limit(limits)
 
 
 class AskingBody(KeepingFields, SamplingFields, Body):

@@ -151,7 +151,7 @@ class Responses(Answering[ResponsesRequest]):
 
     async def read(self, body: bytes, session: Session) -> ResponsesRequest:
         """Returns the request of a body, with the items that it refers to, and its question. Raises ``ApiError``."""
-        asked = await super().read(body, session)
+        asked: ResponsesRequest = await super().read(body, session)
         owner = current.get().owner
 
         def find() -> ResponsesRequest:

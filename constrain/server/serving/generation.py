@@ -37,6 +37,7 @@ from constrain.server.sandbox.compiling import compile_for
 from constrain.server.sandbox.parts import answer_error
 from constrain.server.sandbox.reporting import make_reports
 from constrain.server.sandbox.session import Pool, Session
+from constrain.server.sandbox.worker import Limits
 from constrain.server.serving.extension import log_warnings
 from constrain.server.serving.prefill import Prefill
 from constrain.server.serving.sizes import longest_token, text_size
@@ -53,9 +54,9 @@ if TYPE_CHECKING:
     from constrain.generation.plan import Plan
     from constrain.llama.model import Model
     from constrain.server.requests.question import Question
-    from constrain.server.sandbox.worker import Limits
     from constrain.server.serving.metrics import Metrics
     from constrain.server.serving.models import ServedModel
+    from constrain.server.settings import Settings
 
 T = TypeVar("T")
 
@@ -71,31 +72,20 @@ class Generator:
 
     Args:
         parallel: answers that the models write at the same time.
-        max_queue: answers that may wait.
-        limits: limits of the sandbox process of one request.
+        settings: settings of the server.
         metrics: counters to update.
-        timeout: seconds that one request may take.
-        max_bodies_bytes: bytes that the large bodies of all requests may take together.
 
     Attributes:
         room: number of answers that are admitted at the same time.
     """
 
-    def __init__(
-        self,
-        parallel: int,
-        max_queue: int,
-        limits: Limits,
-        metrics: Metrics,
-        timeout: float,
-        max_bodies_bytes: int,
-    ) -> None:
-        self.room = parallel + max_queue
+    def __init__(self, parallel: int, settings: Settings, metrics: Metrics) -> None:
+        self.room = parallel + settings.queue
         self._parallel = parallel
-        self._max_bodies_bytes = max_bodies_bytes
+        self._max_bodies_bytes = settings.max_bodies_bytes
         self._bodies_bytes = 0
-        self._limits = limits
-        self._pool = Pool(timeout * _WAITING_SHARE)
+        self._limits = Limits(settings.compile_seconds, settings.compile_memory_bytes)
+        self._pool = Pool(settings.timeout * _WAITING_SHARE)
         self._metrics = metrics
         self._threads = start_pool(_PREPARING, "constrain-prepare")
         self._admitted = 0

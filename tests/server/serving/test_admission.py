@@ -19,7 +19,6 @@ from constrain.server.app import Application
 from constrain.server.config import read_config
 from constrain.server.http.errors import ApiError, too_busy
 from constrain.server.http.pace import Pace
-from constrain.server.sandbox.worker import Limits
 from constrain.server.serving import generation
 from constrain.server.serving.generation import Generator
 from constrain.server.serving.metrics import Metrics
@@ -41,7 +40,8 @@ def make() -> Iterator[Callable[..., Generator]]:
             models = Models([ModelSource(("m",), 0, parallel, 0, lambda: pytest.fail("it is loaded"))])
             metrics = Metrics(models)
             metrics.pace.seconds = seconds
-            found = Generator(parallel, queue, Limits(3.0, MIB), metrics, 600.0, 4 * MIB)
+            limits = {"compile_memory_bytes": MIB, "max_bodies_bytes": 4 * MIB}
+            found = Generator(parallel, Settings(queue=queue, **limits), metrics)
             made.callback(found.close)
             return found
 

@@ -15,12 +15,12 @@ import pytest
 import constrain
 from constrain.generation.completion import Completion, Finished, Timings, Usage, limits_object
 from constrain.server.app import Application
-from constrain.server.chat.response import Heading
+from constrain.server.chat.request import ChatBody
 from constrain.server.chat.stream import ChunkWriter
+from constrain.server.completions.request import CompletionBody
 from constrain.server.completions.response import CompletionWriter
 from constrain.server.http.account import Account
 from constrain.server.logs import JsonLines, log_request
-from constrain.server.serving.ended import Shape
 from constrain.server.serving.extension import MAX_WARNINGS, log_warnings
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, chat, chunks_of, error_of, served_as
@@ -146,10 +146,11 @@ TOLD = {"masks": 2, "limits": ["MAX_MASK_WORK"]}
 
 
 def writers() -> list[Any]:
-    shape = Shape(is_text=True)
+    served: Any = None  # no prompt is repeated
+    asked = {"model": "m", "n": 2, "messages": [{"role": "user", "content": "a"}]}
     return [
-        ChunkWriter(Heading("m"), [], shape, include_usage=False, logprobs=False),
-        CompletionWriter("m", [""], 2, 2, is_text=True, logprobs=False, include_usage=False),
+        ChunkWriter(ChatBody.ask(asked, Settings())),
+        CompletionWriter(CompletionBody.ask({"model": "m", "n": 2, "prompt": "a"}, Settings()), served),
     ]
 
 
