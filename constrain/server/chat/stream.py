@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from constrain.generation.completion import Completion
     from constrain.llama.decoding.token_logprob import TokenLogprob
     from constrain.server.chat.request import ChatRequest
-    from constrain.server.serving.models import ServedModel
 
 _MARK = "\0text\0"
 """Placeholder for the text in a cached chunk; no model's name contains it."""
@@ -46,7 +45,7 @@ _MARK = "\0text\0"
 class ChunkWriter(Writer):
     """Writes one response, or its chunks. ``asked``: the request."""
 
-    def __init__(self, asked: ChatRequest, _: ServedModel | None = None) -> None:
+    def __init__(self, asked: ChatRequest, *_: object) -> None:
         question = asked.question
         self._heading = Heading(asked.model)
         self._custom = {tool.name for tool in asked.tools if isinstance(tool, CustomTool)}

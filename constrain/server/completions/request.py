@@ -42,24 +42,17 @@ class CompletionBody(VoteFields, ContentFields, StreamFields, AskingBody):
     response_format: Any = None
     max_tokens: LimitOrNone = None
 
-    def top_logprobs(self) -> int | None:
-        """Returns the number of likeliest tokens per position; llama-server names it ``n_probs``, where 0 is none."""
-        return (self.n_probs or None) if self.logprobs is None else self.logprobs
-
-    def written(self) -> int:
-        """Returns the number of answers written per prompt, of which the ``n`` best are returned."""
-        n, best_of = self.n or 1, self.best_of
-        if best_of is not None and best_of < n:
-            raise invalid("best_of", f"{best_of} answers cannot yield the {n} that 'n' asks for.")
-        return best_of or n
-
     def request(self, settings: Settings) -> CompletionRequest:
         """Returns the request. ``response_format`` has the same effect as in chat completions.
 
         Raises ``ApiError`` or ``FieldError`` with the place.
         """
         n, streaming = self.n or 1, self.streaming()
-        best_of, top_logprobs = self.written(), self.top_logprobs()
+        best_of = self.best_of or n
+        if best_of < n:
+            raise invalid("best_of", f"{best_of} answers cannot yield the {n} that 'n' asks for.")
+        # llama-server names it ``n_probs``, where 0 is none
+        top_logprobs = (self.n_probs or None) if self.logprobs is None else self.logprobs
         facts = {"best_of": best_of > n, "stream": streaming.is_wanted, "echo": self.echo}
         facts |= dict.fromkeys(("logprobs", "logprobs of a completion"), top_logprobs is not None)
         vote = self.votes(n, **facts)

@@ -31,7 +31,7 @@ FinishReason = Literal["stop", "length"]
 class CompletionWriter(Writer):
     """Writes one response, or its chunks. ``asked``: the request; ``served``: the model."""
 
-    def __init__(self, asked: CompletionRequest, served: ServedModel) -> None:
+    def __init__(self, asked: CompletionRequest, served: ServedModel, *_: object) -> None:
         question = asked.question
         before = [_prompt_text(each.prompt, served) if asked.echo else "" for each in asked.questions]
         n, best_of = (1, 1) if question.vote else (asked.n, question.n)

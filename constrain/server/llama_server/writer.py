@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class ContinuationWriter(Writer):
     """Writes one answer, or its pieces. ``asked``: the request; ``served``: the model."""
 
-    def __init__(self, asked: ContinuationRequest, served: ServedModel) -> None:
+    def __init__(self, asked: ContinuationRequest, served: ServedModel, *_: object) -> None:
         self._asked = asked
         self._model = served.name
 

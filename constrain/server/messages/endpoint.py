@@ -40,7 +40,7 @@ _PAGE = 20
 """Models of one page, if the request does not say how many."""
 
 
-def _make_writer(request: MessagesRequest, _: ServedModel) -> MessageWriter:
+def _make_writer(request: MessagesRequest, *_: object) -> MessageWriter:
     """Returns the writer of the answer to a request."""
     question = request.question
     return MessageWriter(Heading(request.model, question.content is None, request.shows_thinking))

@@ -55,7 +55,11 @@ class AnswerWriter(Writer):
     media_type = LINES
 
     def __init__(
-        self, members: Callable[..., dict[str, Any]], asked: OllamaRequest, served: ServedModel | None = None
+        self,
+        members: Callable[..., dict[str, Any]],
+        asked: OllamaRequest,
+        served: ServedModel | None = None,
+        *_: object,
     ) -> None:
         self._model = asked.model
         self._members = members

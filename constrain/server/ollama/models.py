@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from constrain.server.sandbox.session import Session
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.facts import Facts
-    from constrain.server.serving.models import Models
 
 _FOREVER = "9999-12-31T23:59:59Z"
 """Time at which a loaded model leaves memory: it has none."""
@@ -116,7 +115,7 @@ class Pull(_About):
     async def respond(self, asked: NamedBody, session: Session, send: Send) -> Response:  # noqa: ARG002
         """Returns the success, as a stream of one line unless the request wants none; see ``Endpoint``."""
         name = asked.model
-        if not _is_served(self._serving.models, name):
+        if self._serving.models.name_of(name) is None:
             raise ApiError(
                 f"model '{name:.200}' is not served here, and this server downloads no models: get the GGUF file, and "
                 f"start the server with it (constrain serve FILE --alias NAME). It has "
@@ -128,11 +127,3 @@ class Pull(_About):
         return Response(
             json_line({"status": "success"}), media_type="application/json" if asked.stream is False else LINES
         )
-
-
-def _is_served(models: Models, name: str) -> bool:
-    try:
-        served_name(models, name)
-    except ApiError:
-        return False
-    return True

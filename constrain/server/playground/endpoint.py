@@ -25,7 +25,6 @@ from constrain.server.playground.request import (
     CheckBody,
     ExplainBody,
     GenerationBody,
-    GenerationRequest,
     PlaceRequest,
     WhyBody,
 )
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
 
     from constrain.generation.plan import Plan
     from constrain.server.requests.declared import Body
+    from constrain.server.requests.question import Asked
     from constrain.server.sandbox.session import Session
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.generation import Answers
@@ -58,7 +58,7 @@ def _routes(serving: Serving) -> list[Route]:
         return []
     about = About(serving)
     posts: dict[str, Endpoint] = {
-        "/generate": Generation(serving, GenerationBody),
+        "/generate": Answering(serving, GenerationBody, _make_writer),
         "/check": Check(serving, CheckBody),
         "/explain": Explanation(serving, ExplainBody),
         "/budget": AtPlace(serving, BudgetBody, show_budget),
@@ -130,12 +130,8 @@ async def show_grammar(request: Request) -> Response:
     return JSONResponse({"name": name, "kind": "lark", "text": found.text})
 
 
-class Generation(Answering[GenerationRequest]):
-    """``POST /generate``: an answer as a stream of events, token by token."""
-
-    def make_writer(self, asked: GenerationRequest, served: ServedModel, answers: Answers) -> RunWriter:  # noqa: ARG002
-        """Returns the writer of the answer."""
-        return RunWriter(answers.plans[0], is_json=asked.is_json)
+def _make_writer(asked: Asked, _: ServedModel, answers: Answers) -> RunWriter:
+    return RunWriter(answers.plans[0], is_json=isinstance(asked.question.schema, str))
 
 
 class Check(Inspecting):

@@ -68,11 +68,9 @@ class GenerationBody(DraftFields, LimitFields, AnswerBody):
 
     prefix: Prefix = None
 
-    def request(self, settings: Settings) -> GenerationRequest:
+    def request(self, settings: Settings) -> Asked:
         """Returns the request. Raises ``ApiError`` or ``FieldError`` with the place."""
-        question = self.read_question(settings, *self.limit())
-        is_json = self.language is not None and self.language.is_json
-        return GenerationRequest(self.model, (question,), Streaming(is_wanted=True), is_json)
+        return Asked(self.model, (self.read_question(settings, *self.limit()),), Streaming(is_wanted=True))
 
 
 class PlaceBody(AnswerBody):
@@ -113,13 +111,6 @@ class ExplainBody(CheckBody):
     """The body of ``/explain``."""
 
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class GenerationRequest(Asked):
-    """A request for an answer. ``is_json``: whether the content is JSON."""
-
-    is_json: bool
 
 
 @dataclass(frozen=True, slots=True)

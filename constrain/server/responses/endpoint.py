@@ -31,7 +31,7 @@ from constrain.server.serving.answering import Answering
 from constrain.server.serving.dialect import Dialect, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from openai.types.responses import Response as ResponseObject
     from starlette.requests import Request
@@ -94,19 +94,17 @@ def responses_routes(serving: Serving) -> list[Route]:
 class _Writer(Writer):
     """Writes a response, or its events.
 
-    Args:
-        head: fields that are known before the answer.
-        token_bytes: function that returns the bytes of a token.
-
     Attributes:
+        head: fields that are known before the answer.
         made: the finished response, once there is one.
     """
 
-    def __init__(self, head: ResponseHead, token_bytes: Callable[[int], bytes]) -> None:
-        self.head = head
+    def __init__(self, asked: ResponsesRequest, served: ServedModel, answers: Answers) -> None:
+        temperature = answers.plans[0].used_sampling.temperature
+        self.head = ResponseHead(asked, current.get().response_id, time.time(), asked.model, temperature)
         self.made: ResponseObject | None = None
-        self._token_bytes = token_bytes
-        self._events = EventWriter(head)
+        self._token_bytes = served.model.vocabulary.token_bytes
+        self._events = EventWriter(self.head)
 
     def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
         """Returns the response for a finished answer."""
@@ -146,7 +144,7 @@ class Responses(Answering[ResponsesRequest]):
     """The endpoint that creates responses."""
 
     def __init__(self, serving: Serving, store: ResponseStore) -> None:
-        super().__init__(serving, ResponseBody)
+        super().__init__(serving, ResponseBody, _Writer)
         self._store = store
 
     async def read(self, body: bytes, session: Session) -> ResponsesRequest:
@@ -166,12 +164,6 @@ class Responses(Answering[ResponsesRequest]):
         account = current.get()
         account.response_id = account.response_id or new_response_id()
         await asyncio.to_thread(self._store.reserve, account.owner, asked, account.response_id)
-
-    def make_writer(self, asked: ResponsesRequest, served: ServedModel, answers: Answers) -> _Writer:
-        """Returns the writer of a response; see ``Answering``."""
-        temperature = answers.plans[0].used_sampling.temperature
-        head = ResponseHead(asked, current.get().response_id, time.time(), asked.model, temperature)
-        return _Writer(head, served.model.vocabulary.token_bytes)
 
     async def keep(self, writer: Writer) -> None:
         """Keeps the response, which a client may continue after its last event; see ``Answering``."""

@@ -15,6 +15,7 @@ from constrain.chat.reading.events import (
 )
 from constrain.generation.logprobs import logprob_objects
 from constrain.server.http.events import data_event
+from constrain.server.responses.input import CALLS
 from constrain.server.responses.output import (
     call_item,
     failed_response,
@@ -68,20 +69,13 @@ class _Open:
     logprobs: list[dict[str, Any]] = field(default_factory=list)
 
 
-_DELTAS = {
-    "output_text": "response.output_text",
-    "refusal": "response.refusal",
-    "reasoning_text": "response.reasoning_text",
-    "function_call": "response.function_call_arguments",
-    "custom_tool_call": "response.custom_tool_call_input",
-}
-_VALUES = {
-    "output_text": "text",
-    "refusal": "refusal",
-    "reasoning_text": "text",
-    "function_call": "arguments",
-    "custom_tool_call": "input",
-}
+_VALUES = {"output_text": "text", "refusal": "refusal", "reasoning_text": "text", **CALLS}
+"""Names of texts in events, by the type of the part or call."""
+
+
+def _name(kind: str) -> str:
+    """Returns the beginning of the names of events of a part or call."""
+    return f"response.{kind}_{CALLS[kind]}" if kind in CALLS else f"response.{kind}"
 
 
 class EventWriter:
@@ -188,7 +182,7 @@ class EventWriter:
         part.text += text
         part.logprobs += logprobs
         extra: dict[str, Any] = {"logprobs": list(logprobs)} if part.kind == "output_text" else {}
-        self._emit(f"{_DELTAS[part.kind]}.delta", **part.about, delta=text, **extra)
+        self._emit(f"{_name(part.kind)}.delta", **part.about, delta=text, **extra)
 
     def _close(self, status: str) -> None:
         part = self._open
@@ -200,7 +194,7 @@ class EventWriter:
             extra["logprobs"] = part.logprobs
         if part.kind == "function_call":
             extra["name"] = item["name"]
-        self._emit(f"{_DELTAS[part.kind]}.done", **part.about, **extra)
+        self._emit(f"{_name(part.kind)}.done", **part.about, **extra)
         if "content_index" in part.about:
             self._emit("response.content_part.done", **part.about, part=self._part(part.text))
         self._emit("response.output_item.done", output_index=len(self._items), item=item)

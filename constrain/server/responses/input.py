@@ -45,8 +45,8 @@ PREFIXES = {
 """Prefixes of the ids of items."""
 
 _RESULTS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}
-_CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
-_WORDS = {"function_call": "function call", "custom_tool_call": "custom tool call"}
+CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+"""Name of a call's text, by the type of its item."""
 
 _MEMBERS = {
     "message": ("role", "content"),
@@ -105,7 +105,7 @@ def _item(item: Mapping[str, Any], place: str) -> Item | None:
             return {"type": kind, "id": required_text(item, "id", f"{place}.")}
         case "function_call" | "custom_tool_call":
             texts = {key: required_text(item, key, f"{place}.") for key in ("call_id", "name")}
-            texts[_CALLS[kind]] = _called_with(item, _CALLS[kind], place)
+            texts[CALLS[kind]] = _called_with(item, CALLS[kind], place)
             namespace = optional_text(item, "namespace", f"{place}.")
             inside = {} if namespace is None else {"namespace": namespace}
             return {**_identity(item, place), "type": kind, **texts, **inside, "status": _status(item)}
@@ -240,7 +240,7 @@ def conversation(items: Sequence[Item], instructions: str | None = None) -> list
                 answer = _Turn("assistant")
                 turns.append(answer)
             _add_to_answer(answer, item)
-            if kind in _CALLS:
+            if kind in CALLS:
                 pending.setdefault((kind, item["call_id"]), []).append((answer, len(answer.calls) - 1))
     messages = [message for turn in turns for message in _messages(turn)]
     try:
@@ -256,7 +256,7 @@ def _begins_answer(answer: _Turn, kind: str) -> bool:
 
 
 def _add_to_answer(answer: _Turn, item: Item) -> None:
-    if item["type"] in _CALLS:
+    if item["type"] in CALLS:
         answer.calls.append(item)
     elif item["type"] == "reasoning":
         thoughts = _text(item["content"] or item["summary"])
@@ -270,7 +270,7 @@ def _add_result(pending: Mapping[tuple[str, str], list[tuple[_Turn, int]]], item
     kind, call_id = _RESULTS[item["type"]], item["call_id"]
     calls = pending.get((kind, call_id))
     if not calls:
-        raise ApiError(f"No tool call found for {_WORDS[kind]} output with call_id {call_id}.", param="input")
+        raise ApiError(f"No tool call found for {kind.replace('_', ' ')} output with call_id {call_id}.", param="input")
     turn, position = calls.pop()
     output = item["output"]
     turn.results[position] = output if isinstance(output, str) else _text(output)
@@ -294,7 +294,9 @@ def _messages(turn: _Turn) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = []
     for position, call in enumerate(turn.calls):
         if position not in turn.results:
-            raise ApiError(f"No tool output found for {_WORDS[call['type']]} {call['call_id']}.", param="input")
+            raise ApiError(
+                f"No tool output found for {call['type'].replace('_', ' ')} {call['call_id']}.", param="input"
+            )
         results.append({"role": "tool", "tool_call_id": call["call_id"], "content": turn.results[position]})
     return [message, *results]
 

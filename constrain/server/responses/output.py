@@ -13,7 +13,7 @@ from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import CustomCall
 from constrain.engine.captures import captures_object
 from constrain.generation.logprobs import logprob_objects
-from constrain.server.responses.input import PREFIXES
+from constrain.server.responses.input import CALLS, PREFIXES
 from constrain.server.serving.extension import extension
 
 if TYPE_CHECKING:
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 
 ItemDocument = dict[str, Any]
 """A JSON object: an item of the output."""
-
-CALLS = ("function_call", "custom_tool_call")
-"""Types of items that are calls."""
-
-_VALUES = {"function_call": "arguments", "custom_tool_call": "input"}
-"""Name of a call's text, by the type of its item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,12 +207,12 @@ def call_item(
     head: ResponseHead, index: int, call_id: str, name: str, text: str, *, is_custom: bool, status: str
 ) -> ItemDocument:
     """Returns a call item with its arguments or input. ``name``: name that the model calls, with its namespace."""
-    kind = CALLS[is_custom]
+    kind = [*CALLS][is_custom]
     item = {"id": head.item_id(kind, index), "type": kind, "call_id": call_id, "name": name}
     if name in head.request.namespaces:
         namespace, name = head.request.namespaces[name]
         item |= {"name": name, "namespace": namespace}
-    return {**item, _VALUES[kind]: text, "status": status}
+    return {**item, CALLS[kind]: text, "status": status}
 
 
 def _response(head: ResponseHead, status: str, items: Sequence[ItemDocument], **given: Any) -> Response:

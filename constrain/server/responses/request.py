@@ -88,12 +88,6 @@ class ResponseBody(VoteFields, ContentFields, ThinkingFields, ShowingFields, Dra
     metadata: Annotated[dict[str, str] | None, Reads(_metadata, Any)] = None
     user: Any = None
 
-    def voters(self, *, logprobs: bool) -> int:
-        """Returns how many answers vote on the response; 1 without a vote."""
-        n = self.n or 1
-        self.votes(n, stream=self.stream, logprobs=logprobs, **{"n of a response": n > 1})
-        return n
-
     def logprobs_options(self) -> ChatOptions:
         """Returns the options for log-probabilities, which ``top_logprobs`` asks for even without ``include``.
 
@@ -128,6 +122,8 @@ class ResponseBody(VoteFields, ContentFields, ThinkingFields, ShowingFields, Dra
         }
         parallel = self.parallel_tool_calls is not False
         options |= {**tools.options(parallel=parallel), **self.logprobs_options()}
+        n = self.n or 1
+        self.votes(n, stream=self.stream, logprobs=options.get("logprobs"), **{"n of a response": n > 1})
         repeated = {
             **repeat_sampling(options),
             "background": False,
@@ -157,7 +153,7 @@ class ResponseBody(VoteFields, ContentFields, ThinkingFields, ShowingFields, Dra
             places=Places("input", name, tools.field, tools.places),
             custom_tools=frozenset(tool.name for tool in tools.all if isinstance(tool, CustomTool)),
             namespaces=tools.namespaces,
-            n=self.voters(logprobs=options.get("logprobs", False)),
+            n=n,
             store=store,
             repeated=repeated,
         )

@@ -40,14 +40,14 @@ class Answering(Endpoint, Generic[R]):
     Args:
         serving: models, generator and settings.
         body: body of a request.
-        writer: function that makes the writer of a request's answers, unless ``make_writer`` does.
+        writer: function that makes the writer of a request's answers, which the model has begun.
     """
 
     def __init__(
         self,
         serving: Serving,
         body: type[Body],
-        writer: Callable[[R, ServedModel], Writer] | None = None,
+        writer: Callable[[R, ServedModel, Answers], Writer],
     ) -> None:
         super().__init__(serving, body)
         self._writer = writer
@@ -55,11 +55,6 @@ class Answering(Endpoint, Generic[R]):
     def check(self, asked: R, served: ServedModel) -> None:
         """Raises ``ApiError`` if the model cannot do what a request asks for, as far as its fields tell, or warns."""
         warn_of_idle_switches(asked.questions[:1], served)
-
-    def make_writer(self, asked: R, served: ServedModel, answers: Answers) -> Writer:  # noqa: ARG002 - subclasses' use
-        """Returns the writer of answers that the model has begun."""
-        assert self._writer is not None
-        return self._writer(asked, served)
 
     async def prepare(self, asked: R) -> None:
         """Does what must be done before the answers to a request that has room are begun. Raises ``ApiError``."""
@@ -77,7 +72,7 @@ class Answering(Endpoint, Generic[R]):
                 self.check(asked, served)
                 answers = await generator.start(served, questions, session)
                 with contextlib.closing(answers):
-                    writer = self.make_writer(asked, served, answers)
+                    writer = self._writer(asked, served, answers)
                     if asked.streaming.is_wanted:
                         await send_stream(send, self._chunks(answers, questions, writer), writer.media_type)
                         return None
