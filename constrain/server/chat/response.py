@@ -54,7 +54,13 @@ def chat_completion(heading: Heading, completions: Sequence[Completion], shape: 
 
 def logprobs_object(tokens: Sequence[TokenLogprob] | None) -> dict[str, Any] | None:
     """Returns the log-probabilities of a choice, if there are any."""
-    return None if tokens is None else {"content": logprob_objects(tokens), "refusal": None}
+    return None if tokens is None else {"content": [*map(_ordered, logprob_objects(tokens))], "refusal": None}
+
+
+def _ordered(token: dict[str, Any]) -> dict[str, Any]:
+    """Returns the object of a token with its members in the order of OpenAI's."""
+    top = {"top_logprobs": [*map(_ordered, token["top_logprobs"])]} if "top_logprobs" in token else {}
+    return {"token": token["token"], "bytes": token["bytes"], "logprob": token["logprob"], **top}
 
 
 def _message(completion: Completion, shape: Shape) -> dict[str, Any]:

@@ -82,9 +82,12 @@ class ChunkWriter(Writer):
             case ArgumentsDelta(_, text) if self._shape.has_functions:
                 yield self._chunk(number, {"function_call": {"arguments": text}})
             case CallStarted(index, identifier, name):
-                kind, value = ("custom", "input") if name in self._custom else ("function", "arguments")
+                kind = "custom" if name in self._custom else "function"
                 self._kinds[number, index] = kind
-                yield self._call(number, index, id=identifier, type=kind, **{kind: {"name": name, value: ""}})
+                members: dict[str, Any] = {"function": {"arguments": "", "name": name}, "type": kind}
+                if kind == "custom":
+                    members = {"type": kind, kind: {"name": name, "input": ""}}
+                yield self._call(number, index, id=identifier, **members)
             case ArgumentsDelta(index, text):
                 yield self._piece((number, index), text, partial(self._arguments, number, index))
             case CallEnded():
@@ -137,7 +140,7 @@ class ChunkWriter(Writer):
         facts: Mapping[str, Any] = MappingProxyType({}),
     ) -> str:
         logprobs = logprobs_object(tokens)
-        choice = {"delta": delta, "finish_reason": reason, "index": number, "logprobs": logprobs, **facts}
+        choice = {"delta": delta, "index": number, "finish_reason": reason, "logprobs": logprobs, **facts}
         return self._data([choice], self._usage)
 
     def _data(self, choices: Sequence[dict[str, Any]], usage: dict[str, Any]) -> str:

@@ -35,12 +35,8 @@ class CompletionWriter(Writer):
         question = asked.question
         before = [_prompt_text(each.prompt, served) if asked.echo else "" for each in asked.questions]
         n, best_of = (1, 1) if question.vote else (asked.n, question.n)
-        self._head: dict[str, Any] = {
-            "id": f"cmpl-{secrets.token_hex(12)}",
-            "created": int(time.time()),
-            "model": asked.model,
-            "object": "text_completion",
-        }
+        self._head = {"id": f"cmpl-{secrets.token_hex(12)}"}
+        self._rest = {"created": int(time.time()), "model": asked.model, "object": "text_completion"}
         self._before = before
         self._n = n
         self._best_of = best_of
@@ -112,7 +108,7 @@ class CompletionWriter(Writer):
         return data_event(self._object([choice], self._usage))
 
     def _object(self, choices: list[dict[str, Any]], usage: dict[str, Any]) -> dict[str, Any]:
-        return {**self._head, "choices": choices, **usage}
+        return {**self._head, "choices": choices, **self._rest, **usage}
 
 
 def _prompt_text(prompt: Any, served: ServedModel) -> str:
