@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 class ChatBody(
+    LimitFields,
     PrefillFields,
     VoteFields,
     ContentFields,
@@ -38,7 +39,6 @@ class ChatBody(
     ShowingFields,
     DraftFields,
     StreamFields,
-    LimitFields,
     AskingBody,
 ):
     """The body. OpenAI's types say what fields of the type ``Any`` may be."""

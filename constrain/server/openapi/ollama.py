@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any, Literal
+
+from typing_extensions import Required, TypedDict
 
 from constrain.server.ollama.lines import LINES
 from constrain.server.ollama.names import NamedBody
@@ -12,62 +15,52 @@ from constrain.server.openapi.bodies import EXTENSION
 from constrain.server.openapi.operation import Operation, asks, in_path
 from constrain.server.openapi.shapes import (
     COUNT,
-    FLAG,
     OBJECT,
     TEXT,
-    Schema,
+    Shape,
     WrittenShape,
     array_of,
     object_schema,
-    of_other_types,
-    or_null,
 )
 from constrain.server.requests.tools import KINDS
 
 LINE_ERROR = WrittenShape("OllamaError", object_schema(error={"type": "string", "minLength": 1}))
 
-_INTEGER: Schema = {"type": "integer"}
 _VECTOR = array_of({"type": "number"})
-_ROLE: Schema = {"type": "string", "enum": ["system", "user", "assistant", "tool"]}
-_ARGUMENTS: Schema = {"anyOf": [OBJECT, TEXT]}
-_CALLED = {"name": TEXT, "arguments": _ARGUMENTS}
-
-
-def _message(*, may_be_null: bool) -> Schema:
-    """Returns the schema of a message of a request, whose members may be null, or of an answer."""
-
-    def some(schema: Schema) -> Schema:
-        return or_null(schema) if may_be_null else schema
-
-    call = object_schema({"id": some(TEXT)}, function=object_schema({"index": some(_INTEGER)}, **_CALLED))
-    texts = dict.fromkeys(("content", "thinking", "tool_name", "tool_call_id"), some(TEXT))
-    return object_schema({**texts, "tool_calls": some(array_of(call))}, role=_ROLE)
-
-
-_FUNCTION = object_schema({"description": or_null(TEXT), "parameters": or_null(OBJECT)}, name=TEXT)
-_TOOL = object_schema({"type": or_null({"const": "function", "type": "string"})}, function=_FUNCTION)
-_CHAT = ChatBody.describe()
-_CHAT["properties"] |= {
-    "messages": or_null(array_of(_message(may_be_null=True))),
-    "tools": or_null(array_of({"anyOf": [_TOOL, of_other_types(*KINDS)]})),
-}
 _DURATIONS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
-_LAST: dict[str, Schema] = {
-    "done_reason": {"type": "string", "enum": ["stop", "length", "load", "unload"]},
-    **dict.fromkeys(("prompt_eval_count", "eval_count"), _INTEGER),
-    **dict.fromkeys(_DURATIONS, COUNT),
-    "logprobs": array_of(OBJECT),
-    **EXTENSION,
+
+_type: Any = partial(TypedDict, total=False)
+_Called = _type("CalledFunction", {"index": int, "name": Required[str], "arguments": Required[dict[str, Any] | str]})
+_Call = _type("OllamaCall", {"id": str, "function": Required[_Called]})
+_TEXTS = dict.fromkeys(("tool_name", "tool_call_id"), str)
+_ROLE = Required[Literal["system", "user", "assistant", "tool"]]
+_Message = _type("OllamaMessage", {"role": _ROLE, "content": str, "thinking": str, "tool_calls": list[_Call], **_TEXTS})
+_Function = _type("OllamaFunction", {"name": Required[str], "description": str, "parameters": dict[str, Any]})
+_Tool = _type("OllamaTool", {"type": Literal["function"], "function": Required[_Function]})
+_Lists = _type("OllamaChatBody", {"messages": list[_Message], "tools": list[_Tool]})
+_Counts = dict.fromkeys(
+    ("total_duration", "load_duration", "prompt_eval_count", "prompt_eval_duration", "eval_count", "eval_duration"), int
+)
+_answer: dict[str, Any] = {
+    "model": Required[str],
+    "created_at": Required[str],
+    "done": Required[bool],
+    "done_reason": Literal["stop", "length", "load", "unload"],
+    **_Counts,
+    "logprobs": list[dict[str, Any]],
 }
-_answer = partial(object_schema, model=TEXT, created_at=TEXT, done=FLAG)
-_CHAT_ANSWER = WrittenShape("OllamaChatAnswer", _answer(_LAST, message=_message(may_be_null=False)))
-_GENERATE_ANSWER = WrittenShape("OllamaGenerateAnswer", _answer({**_LAST, "thinking": TEXT}, response=TEXT))
+_Chat = _type("OllamaChatAnswer", {**_answer, "message": Required[_Message]})
+_Generate = _type("OllamaGenerateAnswer", {**_answer, "response": Required[str], "thinking": str})
+
+_PARTS = "OllamaMessage OllamaCall CalledFunction OllamaTool OllamaFunction"
+_OWN: dict[str, Any] = {"": {**EXTENSION, **dict.fromkeys(_DURATIONS, COUNT)}}
+_CHAT = Shape("OllamaChatRequest", _Lists, "request", _PARTS, open={"tools": KINDS}, fields=ChatBody)
+_CHAT_ANSWER = Shape("OllamaChatAnswer", _Chat, "response", _PARTS, own=_OWN)
+_GENERATE_ANSWER = Shape("OllamaGenerateAnswer", _Generate, "response", own=_OWN)
 _VECTORS = object_schema(
     model=TEXT,
     embeddings=array_of(_VECTOR),
-    total_duration=_INTEGER,
-    load_duration=_INTEGER,
-    prompt_eval_count=_INTEGER,
+    **{name: {"type": "integer"} for name in ("total_duration", "load_duration", "prompt_eval_count")},
 )
 _NAMED = WrittenShape("OllamaModelRequest", NamedBody.describe())
 _STATUS = WrittenShape("OllamaStatus", object_schema(status={"type": "string", "const": "success"}))
@@ -92,7 +85,7 @@ _refuses = partial(_one, response=None, errors=(400,))
 OLLAMA_OPERATIONS = (
     _streams(
         "/api/chat", "ollamaChat", "Answers a conversation, as Ollama does.",
-        _CHAT_ANSWER, WrittenShape("OllamaChatRequest", _CHAT), _CHAT_ANSWER,
+        _CHAT_ANSWER, _CHAT, _CHAT_ANSWER,
     ),
     _streams(
         "/api/generate", "ollamaGenerate", "Answers a prompt, as Ollama does.",

@@ -90,7 +90,11 @@ class BudgetBody(PlaceBody):
         return PlaceRequest(self.model, question, self.tokens, max_tokens=self.max_tokens)
 
 
-class WhyBody(PlaceBody, LimitFields):
+class _LimitedBody(LimitFields, AnswerBody):
+    """A body about an answer with a limit."""
+
+
+class WhyBody(PlaceBody, _LimitedBody):
     """The body of ``/why``."""
 
     token: Annotated[int, _TOKEN]
