@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Literal
 
-from typing_extensions import Required, TypedDict
+from typing_extensions import NotRequired, Required, TypedDict
 
 from constrain.server.ollama.lines import LINES
 from constrain.server.ollama.names import NamedBody
@@ -29,28 +29,75 @@ LINE_ERROR = WrittenShape("OllamaError", object_schema(error={"type": "string", 
 _VECTOR = array_of({"type": "number"})
 _DURATIONS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
 
-_type: Any = partial(TypedDict, total=False)
-_Called = _type("CalledFunction", {"index": int, "name": Required[str], "arguments": Required[dict[str, Any] | str]})
-_Call = _type("OllamaCall", {"id": str, "function": Required[_Called]})
-_TEXTS = dict.fromkeys(("tool_name", "tool_call_id"), str)
-_ROLE = Required[Literal["system", "user", "assistant", "tool"]]
-_Message = _type("OllamaMessage", {"role": _ROLE, "content": str, "thinking": str, "tool_calls": list[_Call], **_TEXTS})
-_Function = _type("OllamaFunction", {"name": Required[str], "description": str, "parameters": dict[str, Any]})
-_Tool = _type("OllamaTool", {"type": Literal["function"], "function": Required[_Function]})
-_Lists = _type("OllamaChatBody", {"messages": list[_Message], "tools": list[_Tool]})
-_Counts = dict.fromkeys(
-    ("total_duration", "load_duration", "prompt_eval_count", "prompt_eval_duration", "eval_count", "eval_duration"), int
-)
-_answer: dict[str, Any] = {
-    "model": Required[str],
-    "created_at": Required[str],
-    "done": Required[bool],
-    "done_reason": Literal["stop", "length", "load", "unload"],
-    **_Counts,
-    "logprobs": list[dict[str, Any]],
-}
-_Chat = _type("OllamaChatAnswer", {**_answer, "message": Required[_Message]})
-_Generate = _type("OllamaGenerateAnswer", {**_answer, "response": Required[str], "thinking": str})
+
+class CalledFunction(TypedDict, total=False):
+    """The function of a call."""
+
+    index: int
+    name: Required[str]
+    arguments: Required[dict[str, Any] | str]
+
+
+class OllamaCall(TypedDict, total=False):
+    """A call of a message."""
+
+    id: str
+    function: Required[CalledFunction]
+
+
+class OllamaMessage(TypedDict, total=False):
+    """A message of a conversation, or of an answer."""
+
+    role: Required[Literal["system", "user", "assistant", "tool"]]
+    content: str
+    thinking: str
+    tool_calls: list[OllamaCall]
+    tool_name: str
+    tool_call_id: str
+
+
+class OllamaFunction(TypedDict, total=False):
+    """The function of a tool."""
+
+    name: Required[str]
+    description: str
+    parameters: dict[str, Any]
+
+
+class OllamaTool(TypedDict):
+    """A tool."""
+
+    type: NotRequired[Literal["function"]]
+    function: OllamaFunction
+
+
+class _Lists(TypedDict, total=False):
+    messages: list[OllamaMessage]
+    tools: list[OllamaTool]
+
+
+class _Answer(TypedDict, total=False):
+    model: Required[str]
+    created_at: Required[str]
+    done: Required[bool]
+    done_reason: Literal["stop", "length", "load", "unload"]
+    total_duration: int
+    load_duration: int
+    prompt_eval_count: int
+    prompt_eval_duration: int
+    eval_count: int
+    eval_duration: int
+    logprobs: list[dict[str, Any]]
+
+
+class _Chat(_Answer):
+    message: OllamaMessage
+
+
+class _Generate(_Answer, total=False):
+    response: Required[str]
+    thinking: str
+
 
 _PARTS = "OllamaMessage OllamaCall CalledFunction OllamaTool OllamaFunction"
 _OWN: dict[str, Any] = {"": {**EXTENSION, **dict.fromkeys(_DURATIONS, COUNT)}}
