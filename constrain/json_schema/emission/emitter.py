@@ -89,19 +89,25 @@ class Emitter(kernel.Emission):
         """Returns the grammar of a goal that admits a value; ``reachable``: the goal and all goals that it leads to."""
         self.set_ambiguous(ambiguous_goals(reachable))
         assert root.shapes is not None
-        if self._arguments is not None:
-            self._emit_arguments(root, self._arguments)
-        elif self.punctuation.around is None and not _has_scalars(root.shapes):
-            self.symbols(root)
-        else:
-            self.make_start(root)
+        try:
+            if self._arguments is not None:
+                self._emit_arguments(root, self._arguments)
+            elif self.punctuation.around is None and not _has_scalars(root.shapes):
+                self.symbols(root)
+            else:
+                self.make_start(root)
+            self._make_rules()
+        finally:
+            self.notation = None  # which refers to the emitter: Python sees no circle that leads through the kernel
+        return self._made
+
+    def _make_rules(self) -> None:
         try:
             self.make_rules()
         except LimitError as error:
             assert self.goal is not None
             place(error, self.goal)
             raise
-        return self._made
 
     def _emit_arguments(self, root: Goal, form: ArgumentForm) -> None:
         """Adds the objects of a goal, and no other values, as the first rule."""
