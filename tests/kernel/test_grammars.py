@@ -82,6 +82,15 @@ def test_a_terminal_that_matches_the_empty_text_is_refused_by_name() -> None:
         compile_grammar(grammar)
 
 
+def test_all_of_many_alternatives_can_be_read() -> None:
+    count = 40  # beyond 32 items, the parser looks them up in a table
+    terminals = tuple(Terminal(f"t{i}", tree.Literal(bytes([i]))) for i in range(count))
+    rules = tuple(Rule(f"r{i}", (Edge(0, i, 1),), (1,)) for i in range(count))
+    start = Rule("start", tuple(Edge(0, ~i, 1) for i in range(1, count + 1)), (1,))
+    constraint = compile_grammar(Grammar(terminals, (start, *rules)))
+    assert all(constraint.accepts(bytes([i])) for i in range(count))
+
+
 def test_two_words_in_a_row_are_refused_and_with_blanks_between_them_accepted() -> None:
     builder = GrammarBuilder()
     word = builder.terminal("word", tree.Repetition(A, 1, None))

@@ -15,6 +15,11 @@ from tests.support import LONG, allowed, byte_vocabulary, for_each
 from tests.support.engine.hostile import HOSTILE, LETTERS
 
 
+def test_a_text_that_is_too_long_to_finish_is_refused_when_it_is_compiled() -> None:
+    with pytest.raises(constrain.LimitError, match="shortest match is too long"):
+        constrain.compile(constrain.Regex("(a{10000}){20000}"), byte_vocabulary())
+
+
 @pytest.mark.slow(but=("exactly one of many patterns",))
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_limit_met_while_generating_never_raises(name: str) -> None:

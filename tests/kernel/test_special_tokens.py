@@ -11,6 +11,7 @@ from constrain import Constraint, Grammar, GrammarError, Vocabulary
 from constrain.grammars import GrammarBuilder
 from constrain.language.special import special_token
 from constrain.language.tree import ByteClass, Complement, Expression, Intersection, Literal, Repetition
+from tests.support import byte_vocabulary
 from tests.support.matching import allowed_tokens
 
 CALL, SEP, END, JOINED, LOUD = 256, 257, 258, 259, 260
@@ -157,3 +158,10 @@ def test_masks_are_those_of_a_letter_in_the_tokens_place() -> None:
             assert ours.accept(token), seed
             assert theirs.accept(token), seed
             assert ours.min_tokens_left == theirs.min_tokens_left, seed
+
+
+@pytest.mark.parametrize("text", ['start: <[97]> "x" | "a" "yy"', 'start: <[97]> "yy" | "a" "x"'])
+def test_a_token_that_is_read_by_its_id_and_its_text_is_completed_in_the_shorter_way(text: str) -> None:
+    matcher = constrain.compile(constrain.Lark(text), byte_vocabulary()).matcher()
+    assert matcher.accept(97)
+    assert matcher.completion_tokens() == [ord("x")]
