@@ -56,7 +56,7 @@ _ORDER = """
     integrations
     fields
     batch
-    server.variables server.http server.settings server.config server.requests server.sandbox server.serving server.chat
+    server.http server.config server.settings server.requests server.sandbox server.serving server.chat
     server.completions server.embeddings server.responses server.messages server.ollama
     server.llama_server server.playground server.openapi
     server

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
     from constrain.chat.reading.events import StreamEvent
     from constrain.generation.completion import Completion
-    from constrain.server.responses.store import ResponseStore, StoredResponse
+    from constrain.server.responses.request import StoredResponse
+    from constrain.server.responses.store import ResponseStore
     from constrain.server.sandbox.session import Session
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.generation import Answers

@@ -15,7 +15,7 @@ from constrain.server.responses.store import MAX_AGE, ResponseStore, require_siz
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from constrain.server.responses.store import StoredResponse
+    from constrain.server.responses.request import StoredResponse
 
 MAX_RESPONSES = 1000
 """Responses that are kept in memory: 1000; beyond it, the oldest are dropped."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from constrain.generation.options import ChatOptions
     from constrain.server.requests.formats import Format
     from constrain.server.responses.input import Item
-    from constrain.server.responses.store import StoredResponse
     from constrain.server.settings import Settings
 
 _LOGPROBS = "message.output_text.logprobs"
@@ -157,6 +157,28 @@ class ResponseBody(VoteFields, ContentFields, ThinkingFields, ShowingFields, Dra
             store=store,
             repeated=repeated,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResponse:
+    """A kept response.
+
+    Attributes:
+        response: response as a JSON object.
+        input_items: items of the request, each with an id.
+        conversation: items for a continuation: all earlier ones, the input and the output.
+        size: characters of the conversation as JSON.
+    """
+
+    response: dict[str, Any]
+    input_items: tuple[Item, ...]
+    conversation: tuple[Item, ...]
+    size: int
+
+    @property
+    def whole_size(self) -> int:
+        """Characters of the response and its conversation as JSON."""
+        return len(json.dumps(self.response)) + self.size  # shared items may outlive a response
 
 
 @dataclass(frozen=True, slots=True)

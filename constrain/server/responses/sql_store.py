@@ -12,7 +12,8 @@ import sqlalchemy as sql
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from constrain.server.http.errors import unavailable
-from constrain.server.responses.store import MAX_AGE, ResponseStore, StoredResponse, require_size
+from constrain.server.responses.request import StoredResponse
+from constrain.server.responses.store import MAX_AGE, ResponseStore, require_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

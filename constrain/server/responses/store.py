@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.fields.values import FieldError, array, one_of, wrong_type
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.limits import RANGES
 from constrain.server.responses.input import REFERENCE, add_ids, read_items
+from constrain.server.responses.request import StoredResponse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,28 +20,6 @@ if TYPE_CHECKING:
 
 MAX_AGE = 24 * 3600.0
 """Seconds that a response is kept: one day."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredResponse:
-    """A kept response.
-
-    Attributes:
-        response: response as a JSON object.
-        input_items: items of the request, each with an id.
-        conversation: items for a continuation: all earlier ones, the input and the output.
-        size: characters of the conversation as JSON.
-    """
-
-    response: dict[str, Any]
-    input_items: tuple[Item, ...]
-    conversation: tuple[Item, ...]
-    size: int
-
-    @property
-    def whole_size(self) -> int:
-        """Characters of the response and its conversation as JSON."""
-        return len(json.dumps(self.response)) + self.size  # shared items may outlive a response
 
 
 class ResponseStore(ABC):

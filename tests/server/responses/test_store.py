@@ -19,9 +19,9 @@ from constrain.server.http.account import RESPONSE_ID
 from constrain.server.http.errors import ApiError
 from constrain.server.responses.memory_store import MemoryStore, open_store
 from constrain.server.responses.output import ResponseHead, finished_response, response_json
-from constrain.server.responses.request import ResponseBody, ResponsesRequest
+from constrain.server.responses.request import ResponseBody, ResponsesRequest, StoredResponse
 from constrain.server.responses.sql_store import SqlStore
-from constrain.server.responses.store import ResponseStore, StoredResponse, input_items_page
+from constrain.server.responses.store import ResponseStore, input_items_page
 from constrain.server.settings import Settings, response_store
 from tests.support import each_row, for_each
 from tests.support.postgresql import running
