@@ -137,6 +137,13 @@ def test_tokens_through_many_lexemes_equal_stepping_through_them() -> None:
     check(constrain.compile(in_turn(Literal(b"a"), ByteClass(((98, 99),)), ABC), vocabulary()), Random(2), steps=6)
 
 
+def test_tokens_of_a_state_that_many_bytes_lead_back_to_equal_stepping_through_them() -> None:
+    a_and_more = Concatenation((ByteClass(((97, 98),)), Repetition(ABC, 0, None)))
+    closed = Concatenation((a_and_more, Repetition(Literal(b"1b"), 0, 1), Literal(b"!")))
+    check(constrain.compile(in_turn(closed, ABC), vocabulary()), Random(3), steps=6)
+    check(constrain.compile(in_turn(a_and_more, Literal(b"1")), vocabulary()), Random(4), steps=6)
+
+
 def test_tokens_longer_than_the_array_of_a_walk_equal_stepping_through_them() -> None:
     runs = [b"a" * length for length in range(1, 90)]
     tokens = [*(bytes([byte]) for byte in range(256)), *runs, *(run + b"b" for run in runs), b""]

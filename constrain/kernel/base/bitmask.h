@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,6 +15,16 @@ using Bitmask = std::vector<uint32_t>;  // bit t % 32 of word t / 32 stands for 
 inline void set_bit(std::span<uint32_t> words, uint32_t token) { words[token >> 5] |= 1u << (token & 31); }
 inline void clear_bit(std::span<uint32_t> words, uint32_t token) { words[token >> 5] &= ~(1u << (token & 31)); }
 inline bool has_bit(std::span<const uint32_t> words, uint32_t token) { return (words[token >> 5] >> (token & 31) & 1) != 0; }
+template <typename F>
+void each_bit(std::span<const uint32_t> words, uint32_t first, uint32_t end, F&& f) {  // from `first` on, before `end`
+  for (uint32_t word = first >> 5; 32 * word < end; ++word) {
+    for (uint32_t bits = words[word] & (word == first >> 5 ? ~0u << (first & 31) : ~0u); bits; bits &= bits - 1) {
+      const uint32_t at = 32 * word + static_cast<uint32_t>(std::countr_zero(bits));
+      if (at >= end) return;
+      f(at);
+    }
+  }
+}
 inline void set_bits(std::span<uint32_t> words, uint32_t first, uint32_t last) {  // the last one included
   for (uint32_t word = first >> 5; word <= last >> 5; ++word) {
     const uint32_t from = word == first >> 5 ? ~0u << (first & 31) : ~0u, to = word == last >> 5 ? ~0u >> (31 - (last & 31)) : ~0u;

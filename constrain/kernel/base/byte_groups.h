@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace constrain {
@@ -31,5 +32,22 @@ constexpr std::array<uint8_t, 256> make_byte_groups() {
 }
 
 inline constexpr std::array<uint8_t, 256> byte_groups = make_byte_groups();
+
+// The bytes of each group.
+struct BytesOfGroups {
+  std::array<uint8_t, 256> bytes{};
+  std::array<uint16_t, 33> begins{};
+  constexpr BytesOfGroups() {
+    uint16_t at = 0;
+    for (unsigned group = 0; group < 32; ++group) {
+      for (unsigned byte = 0; byte < 256; ++byte) {
+        if (byte_groups[byte] == group) bytes[at++] = static_cast<uint8_t>(byte);
+      }
+      begins[group + 1] = at;
+    }
+  }
+  std::span<const uint8_t> in(unsigned group) const { return std::span(bytes).subspan(begins[group], begins[group + 1] - begins[group]); }
+};
+inline constexpr BytesOfGroups bytes_of_groups;
 
 }  // namespace constrain

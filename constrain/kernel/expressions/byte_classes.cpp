@@ -205,7 +205,7 @@ void ByteClasses::collect(ExpressionNodes& nodes, ExprId start, std::vector<Byte
   nodes.work().count_parts(visited);
 }
 
-std::vector<uint8_t> ByteClasses::representatives(ExpressionNodes& nodes, std::span<const ExprId> expressions) {
+std::array<uint64_t, 256> ByteClasses::classes(ExpressionNodes& nodes, std::span<const ExprId> expressions) {
   std::vector<ByteSet> sets;
   collected_.resize(nodes.size());
   if (++collection_ == 0) {
@@ -219,6 +219,11 @@ std::vector<uint8_t> ByteClasses::representatives(ExpressionNodes& nodes, std::s
   for (size_t i = 0; i < sets.size(); ++i) {
     sets[i].each([&](uint8_t b) { signature[b] = scramble(signature[b] + i + 1); });
   }
+  return signature;
+}
+
+std::vector<uint8_t> ByteClasses::representatives(ExpressionNodes& nodes, std::span<const ExprId> expressions) {
+  const std::array<uint64_t, 256> signature = classes(nodes, expressions);
   // letters and digits first, so that examples are readable
   static const std::array<uint8_t, 256> order = [] {
     std::array<uint8_t, 256> bytes{};

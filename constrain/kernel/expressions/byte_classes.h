@@ -4,6 +4,8 @@
 // begin with or contain, and perhaps a few more.
 #pragma once
 
+#include <array>
+
 #include "expressions/nodes.h"
 
 namespace constrain {
@@ -12,7 +14,9 @@ class ByteClasses {
  public:
   ByteSet first(ExpressionNodes& nodes, ExprId e);     // bytes that a match may begin with
   ByteSet alphabet(ExpressionNodes& nodes, ExprId e);  // bytes that a match may contain
-  // One byte of each class of bytes that no derivative of these expressions distinguishes.
+  // For each byte, a number of its class: derivatives of these expressions do not distinguish bytes of equal numbers.
+  std::array<uint64_t, 256> classes(ExpressionNodes& nodes, std::span<const ExprId> expressions);
+  // One byte of each class.
   std::vector<uint8_t> representatives(ExpressionNodes& nodes, std::span<const ExprId> expressions);
 
   size_t memory_bytes() const { return alphabets_.bytes() + firsts_.bytes() + collected_.size() * sizeof(uint32_t); }

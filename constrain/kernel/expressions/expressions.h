@@ -47,6 +47,7 @@ class ExpressionStore {
 
   ByteSet first(ExprId e) { return classes_.first(nodes_, e); }
   ByteSet alphabet(ExprId e) { return classes_.alphabet(nodes_, e); }
+  std::array<uint64_t, 256> byte_classes(std::span<const ExprId> expressions) { return classes_.classes(nodes_, expressions); }
   std::vector<uint8_t> representatives(std::span<const ExprId> expressions) { return classes_.representatives(nodes_, expressions); }
   std::vector<uint8_t> representatives(std::initializer_list<ExprId> expressions) {
     return representatives(std::span<const ExprId>(expressions.begin(), expressions.size()));

@@ -6,7 +6,8 @@
 //   - a state that differs from a repetition, or from a plain expression, along a few literals only ("any key but these"):
 //     both are walked in parallel until they agree;
 //   - a state with an entry X*R: all tokens of X stay inside; only the ways out of X* are walked;
-//   - any other state: the whole trie is walked.
+//   - any other state: the whole trie is walked, but for tokens made of bytes that lead from the next state to itself:
+//     the vocabulary keeps these by their bytes, and the nodes where others leave them.
 #include "lexing/context_independent_tokens.h"
 
 #include <algorithm>
@@ -23,6 +24,7 @@ constexpr size_t max_additions = Repetitions::few_tokens;  // more single tokens
 constexpr size_t max_removals = 512;
 constexpr size_t max_inside_states = 1000;  // checked; beyond, a state may leave its units anywhere
 constexpr size_t max_beyond = 2048;         // long tokens that may use up a count; more take as long as a walk
+constexpr size_t least_loop = Repetitions::few_tokens;  // fewer tokens are walked as soon as taken over
 constexpr size_t few_suffixes = 16;         // that leave a lexeme in one way; more get a table of their own
 constexpr uint32_t nothing_kept = ~uint32_t{0};
 
@@ -33,6 +35,11 @@ Hash hash_of(std::span<const uint32_t> numbers) {
   for (; numbers.size() > 1; numbers = numbers.subspan(2)) hash = mix(hash, paired(numbers[0], numbers[1]));
   return numbers.empty() ? hash : mix(hash, numbers[0]);
 }
+
+struct ByByte {  // the order of exits
+  const Trie& trie;
+  bool operator()(uint32_t a, uint32_t b) const { return trie.byte(a) == trie.byte(b) ? a < b : trie.byte(a) < trie.byte(b); }
+};
 
 void add_tokens(std::vector<uint32_t>& to, const Trie& trie, uint32_t node) {
   std::span<const uint32_t> tokens = trie.tokens(node);
@@ -98,7 +105,7 @@ const IndependentTokens* ContextIndependentTokens::after(const Exits& exits, Lex
   Hash shared = mix(seeded(0x6166746572), exits.key);
   for (const Lexer::Entry& entry : lexer_.entries(lexer)) shared = mix(shared, this->key(entry));
   std::shared_ptr<const IndependentTokens> tokens = shareable ? vocabulary_.find_independent(shared) : nullptr;
-  if (!tokens && uses("tokens after exits") && count_after(exits, lexer) > few_suffixes) {
+  if (!tokens && uses("tokens after exits") && has_many_after(exits, lexer)) {
     tokens = make_after(exits, lexer);
     keep(shared, shareable, tokens);
   }
@@ -177,22 +184,78 @@ void ContextIndependentTokens::by_walk(IndependentTokens& tokens, LexId lexer) {
   Walk walk{tokens, vocabulary_.words()};
   const Trie& trie = vocabulary_.trie();
   const uint32_t row = rows_.of(lexer);
+  struct After {
+    uint32_t row;
+    size_t tokens = 0;
+    std::vector<uint32_t> children{};
+  };
+  std::vector<After> all;  // the children of the root, by the row they lead to
   trie.each_child(Trie::root, [&](uint32_t child) {
     const uint32_t next = rows_.step(row, trie.byte(child));
-    if (next != TransitionRows::none) follow(walk, child, next);
+    if (next == TransitionRows::none) return;
+    auto found = std::ranges::find(all, next, &After::row);
+    if (found == all.end()) found = all.insert(found, After{next});
+    found->tokens += trie.tokens_below(child).size();
+    found->children.push_back(child);
   });
+  if (const auto most = std::ranges::max_element(all, {}, &After::tokens); most != all.end() && most->tokens >= least_loop) {
+    walk_loop(walk, most->children, most->row);
+    all.erase(most);
+  }
+  for (const After& each : all) {
+    for (uint32_t child : each.children) follow(walk, child, each.row);
+  }
   finish(tokens, walk, lexer);
 }
 
-size_t ContextIndependentTokens::count_after(const Exits& exits, LexId lexer) {
+// Walks on from children of the root, whose bytes have led to `row`, before any other token is added. If most bytes lead
+// back to the row, the vocabulary keeps the tokens made of these, and the nodes where others leave them.
+void ContextIndependentTokens::walk_loop(Walk& walk, std::span<const uint32_t> children, uint32_t row) {
+  const Trie& trie = vocabulary_.trie();
+  ByteSet loop;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    if (rows_.step(row, static_cast<uint8_t>(byte)) == row) loop.add(static_cast<uint8_t>(byte));
+  }
+  std::vector<uint32_t> within, beside;  // the children from which tokens may go on in the loop, and the others
+  size_t tokens = 0;
+  for (uint32_t child : children) {
+    (loop.contains(trie.byte(child)) ? within : beside).push_back(child);
+    tokens += loop.contains(trie.byte(child)) ? trie.tokens_below(child).size() : 0;
+  }
+  if (tokens < least_loop) {
+    for (uint32_t child : children) follow(walk, child, row);
+    return;
+  }
+  const std::shared_ptr<const ByteTokens> made = vocabulary_.tokens_of(loop);
+  walk.tokens.base = made->all;
+  trie.each_child(Trie::root, [&](uint32_t child) {
+    if (!loop.contains(trie.byte(child)) || std::ranges::binary_search(within, child)) return;
+    if (!walk.bits) walk.bits = std::make_shared<Bitmask>(*made->all);
+    for (uint32_t token : trie.tokens_below(child)) clear_bit(*walk.bits, token);
+  });
+  for (uint32_t child : beside) follow(walk, child, row);
+  for (uint32_t child : within) {
+    each_bit(made->leaving, child + 1, trie.end(child), [&](uint32_t node) {
+      const uint32_t next = rows_.step(row, trie.byte(node));
+      if (next != TransitionRows::none) {
+        follow(walk, node, next);
+      } else if (rows_.matches(row)) {
+        walk.exits_of(rows_[row].matched).push_back(node);
+      }
+    });
+  }
+}
+
+// Whether more than `few_suffixes` tokens follow the exits.
+bool ContextIndependentTokens::has_many_after(const Exits& exits, LexId lexer) {
   const Trie& trie = vocabulary_.trie();
   size_t tokens = 0;
-  for (size_t i = 0; i < exits.nodes.size();) {
+  for (size_t i = 0; i < exits.nodes.size() && tokens <= few_suffixes;) {
     const uint8_t byte = trie.byte(exits.nodes[i]);
-    const bool taken = lexer_.step(lexer, byte) != LexId::dead;
+    const bool taken = lexer_.possible(lexer).contains(byte) && lexer_.step(lexer, byte) != LexId::dead;
     for (; i < exits.nodes.size() && trie.byte(exits.nodes[i]) == byte; ++i) tokens += taken ? trie.tokens_below(exits.nodes[i]).size() : 0;
   }
-  return tokens;
+  return tokens > few_suffixes;
 }
 
 std::shared_ptr<const IndependentTokens> ContextIndependentTokens::make_after(const Exits& exits, LexId lexer) {
@@ -241,7 +304,7 @@ void ContextIndependentTokens::follow(Walk& walk, uint32_t node, uint32_t row) {
       }
     }
     uint32_t next = top.at->next[bytes[node]];
-    if (next == TransitionRows::unknown) next = rows_.step(top.row, bytes[node]);
+    if (TransitionRows::is_unknown(next)) next = rows_.step(top.row, bytes[node]);
     if (next == TransitionRows::none) {
       if (top.at->matched != MatchId::none) walk.exits_of(top.at->matched).push_back(node);
       node = ends[node];
@@ -277,8 +340,15 @@ void ContextIndependentTokens::finish(IndependentTokens& tokens, Walk& walk, Lex
       auto is_t = [t](const Lexer::Entry& entry) { return entry.terminal == t; };
       group.matched.push_back(static_cast<uint32_t>(std::find_if(entries.begin(), entries.end(), is_t) - entries.begin()));
     }
-    if (!std::is_sorted(nodes.begin(), nodes.end())) std::sort(nodes.begin(), nodes.end());
-    group.nodes = sorted_by_byte(vocabulary_.trie(), nodes, std::identity());
+    if (std::is_sorted(nodes.begin(), nodes.end())) {
+      group.nodes = sorted_by_byte(vocabulary_.trie(), nodes, std::identity());
+    } else {  // those of a plain state, which are sorted already, follow some others
+      const ByByte before{vocabulary_.trie()};
+      const auto sorted = std::is_sorted_until(nodes.rbegin(), nodes.rend(), [&](uint32_t a, uint32_t b) { return before(b, a); }).base();
+      std::sort(nodes.begin(), sorted, before);
+      std::inplace_merge(nodes.begin(), sorted, nodes.end(), before);
+      group.nodes = std::move(nodes);
+    }
     group.key = hash_of(group.nodes);
     tokens.exits.push_back(std::move(group));
   }
@@ -324,8 +394,10 @@ void ContextIndependentTokens::take_fitting(IndependentTokens& tokens, const Rep
   } else if (by_units.size() - too_long <= max_additions) {
     for (auto each = fits; each != by_units.end(); ++each) tokens.add.push_back(each->second);
   } else {
-    auto base = std::make_shared<Bitmask>(vocabulary_.words());
-    for (auto each = fits; each != by_units.end(); ++each) set_bit(*base, each->second);
+    const bool few_fit = too_long > by_units.size() / 2;
+    auto base = few_fit ? std::make_shared<Bitmask>(vocabulary_.words()) : std::make_shared<Bitmask>(*repetition.tokens->all);
+    for (auto each = fits; few_fit && each != by_units.end(); ++each) set_bit(*base, each->second);
+    for (auto each = by_units.begin(); !few_fit && each != fits; ++each) clear_bit(*base, each->second);
     tokens.base = std::move(base);
   }
 }
@@ -481,7 +553,7 @@ std::optional<std::vector<uint32_t>> ContextIndependentTokens::nodes_beyond(cons
   for (const Uncounted::Count& each : conditions.counts) begun.push_back(most_begun(each.unit));
   std::vector<uint32_t> beyond;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    bool is_beyond = vocabulary_.token(trie.tokens(nodes[i])[0]).size() > conditions.most_bytes;
+    bool is_beyond = trie.long_sizes()[i] > conditions.most_bytes;
     for (size_t k = 0; k < begun.size() && !is_beyond; ++k) is_beyond = (*begun[k])[i] > conditions.counts[k].most;
     if (is_beyond) beyond.push_back(nodes[i]);
   }
@@ -585,7 +657,7 @@ bool ContextIndependentTokens::by_difference(IndependentTokens& tokens, LexId le
   return true;
 }
 
-// Makes the tokens those of the plain state, apart from the difference, which is sorted.
+// Makes the tokens those of the plain state, apart from the difference.
 void ContextIndependentTokens::apply(IndependentTokens& tokens, Difference& found, const IndependentTokens& plain) {
   tokens.base = plain.base;
   tokens.remove = plain.remove;
@@ -596,15 +668,23 @@ void ContextIndependentTokens::apply(IndependentTokens& tokens, Difference& foun
   std::sort(found.added.begin(), found.added.end());
   std::erase_if(tokens.remove, [&](uint32_t token) { return std::binary_search(found.added.begin(), found.added.end(), token); });
   tokens.add.insert(tokens.add.end(), found.added.begin(), found.added.end());
-  std::sort(found.not_exits.begin(), found.not_exits.end());
 }
 
 // Adds the exits of the plain state that the state has, too.
 void ContextIndependentTokens::keep_exits(Walk& walk, MatchId matched, const Exits& group, const Difference& found) {
   std::vector<uint32_t>& nodes = walk.exits_of(matched);
-  for (uint32_t node : group.nodes) {
-    if (!std::binary_search(found.not_exits.begin(), found.not_exits.end(), node)) nodes.push_back(node);
+  nodes.reserve(nodes.size() + group.nodes.size());
+  std::vector<uint32_t> others = found.not_exits;
+  const ByByte before{vocabulary_.trie()};
+  std::ranges::sort(others, before);
+  auto from = group.nodes.begin();
+  for (uint32_t node : others) {
+    const auto at = std::lower_bound(from, group.nodes.end(), node, before);
+    if (at == group.nodes.end() || *at != node) continue;
+    nodes.insert(nodes.end(), from, at);
+    from = at + 1;
   }
+  nodes.insert(nodes.end(), from, group.nodes.end());
 }
 
 // The first entry that is an expression without finitely many texts, or a repetition with many tokens; none that is lazy.

@@ -56,7 +56,7 @@ class ContextIndependentTokens {
   void keep(const Hash& key, bool shareable, const std::shared_ptr<const IndependentTokens>& tokens);
   std::shared_ptr<const IndependentTokens> make(LexId lexer, LexId& like);
   std::shared_ptr<const IndependentTokens> make_after(const Exits& exits, LexId lexer);
-  size_t count_after(const Exits& exits, LexId lexer);
+  bool has_many_after(const Exits& exits, LexId lexer);
 
   void by_repetition(IndependentTokens& tokens, LexId lexer, const Repetition& repetition);
   std::shared_ptr<const IndependentTokens> without_far_counts(LexId lexer, LexId& like);
@@ -65,6 +65,7 @@ class ContextIndependentTokens {
   bool by_difference(IndependentTokens& tokens, LexId lexer);
   bool by_paths(IndependentTokens& tokens, LexId lexer);
   void by_walk(IndependentTokens& tokens, LexId lexer);
+  void walk_loop(Walk& walk, std::span<const uint32_t> children, uint32_t row);
 
   void take_fitting(IndependentTokens& tokens, const Repetition& repetition) const;
   Wide find_wide(const std::vector<Lexer::Entry>& entries);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,11 +25,12 @@ class DenseRows {
     std::array<uint32_t, 256> next;       // rows, or none, or unknown
   };
   static constexpr uint32_t none = 0xFFFFFFFFu;
-  static constexpr uint32_t unknown = 0xFFFFFFFEu;
+  static constexpr uint32_t unknown = 0xFFFFFE00u;  // and a byte that leads to the same row, perhaps the byte itself
+  static constexpr bool is_unknown(uint32_t next) { return next - unknown < 256; }
 
   uint32_t step(uint32_t row, uint8_t byte) {
     const uint32_t next = rows_[row]->next[byte];
-    return next != unknown ? next : static_cast<Self*>(this)->find_step(row, byte);
+    return !is_unknown(next) ? next : static_cast<Self*>(this)->find_step(row, byte);
   }
 
   // Whether all bytes of the groups lead from the row to itself.
@@ -37,8 +39,8 @@ class DenseRows {
     if (groups & at.leaving) return false;
     for (ByteGroups unknown_groups = groups & ~at.staying; unknown_groups; unknown_groups &= unknown_groups - 1) {
       const ByteGroups group = unknown_groups & -unknown_groups;
-      for (unsigned byte = 0; byte < 256; ++byte) {
-        if (ByteGroups{1} << byte_groups[byte] != group || step(row, static_cast<uint8_t>(byte)) == row) continue;
+      for (uint8_t byte : bytes_of_groups.in(static_cast<unsigned>(std::countr_zero(group)))) {
+        if (step(row, byte) == row) continue;
         at.leaving |= group;
         return false;
       }

@@ -68,9 +68,7 @@ LexId Lexer::state(std::vector<Entry> entries) {
 }
 
 LexId Lexer::step(LexId state_id, uint8_t byte) {
-  uint64_t key = (uint64_t{index(state_id)} << 8) | byte;
-  if (const uint32_t* found = steps_.find(key)) return LexId{*found};
-  if (const std::optional<LexId> found = stored_step(state_id, byte)) return *found;
+  if (const std::optional<LexId> found = known_step(state_id, byte)) return *found;
   std::vector<Entry> next;
   const State now = states_[index(state_id)];
   for (uint32_t i = 0; i < now.count; ++i) {
@@ -80,8 +78,28 @@ LexId Lexer::step(LexId state_id, uint8_t byte) {
   }
   if (now.lazy) end_at_lazy(next);
   LexId result = state(std::move(next));
-  steps_.insert(key, index(result));
+  keep_step(state_id, byte, result);
   return result;
+}
+
+std::optional<LexId> Lexer::known_step(LexId state, uint8_t byte) const {
+  const uint32_t* found = steps_.find((uint64_t{index(state)} << 8) | byte);
+  return found ? std::optional(LexId{*found}) : stored_step(state, byte);
+}
+
+const ByteSet& Lexer::possible(LexId state) {
+  if (const ByteSet* found = possible_.find(index(state))) return *found;
+  ByteSet bytes;
+  for (const Entry& entry : entries(state)) {
+    const int16_t lead = expressions_[entry.expression].lead;
+    if (lead >= 0) {
+      bytes.add(static_cast<uint8_t>(lead));
+    } else {
+      bytes = bytes | expressions_.first(entry.expression);
+    }
+  }
+  possible_.insert(index(state), bytes);
+  return *possible_.find(index(state));
 }
 
 // If lazy terminals match, leaves these alone, at their ends.

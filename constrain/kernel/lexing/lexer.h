@@ -37,6 +37,10 @@ class Lexer {
   ShortestTexts& shortest_texts() { return shortest_; }  // of the expressions
   LexId state(std::vector<Entry> entries);
   LexId step(LexId state, uint8_t byte);
+  // The bytes that it may take; all others lead to LexId::dead, and need no step. The reference lasts until the next call.
+  const ByteSet& possible(LexId state);
+  std::optional<LexId> known_step(LexId state, uint8_t byte) const;  // none if it was not sought yet
+  void keep_step(LexId state, uint8_t byte, LexId to) { steps_.insert((uint64_t{index(state)} << 8) | byte, index(to)); }
 
   std::span<const Entry> entries(LexId s) const {
     const State& state = states_[index(s)];
@@ -80,8 +84,8 @@ class Lexer {
   bool matches(TermId t, ValueId scalar, const Values& values);  // some text of the scalar
 
   size_t memory_bytes() const {
-    return expressions_.memory_bytes() + states_.size() * sizeof(State) + entries_.size() * sizeof(Entry) + steps_.bytes() + blocks_.bytes() +
-           6 * stored_steps_.bytes.size() + ids_.bytes() + terminals_.size() * sizeof(Terminal);
+    return expressions_.memory_bytes() + states_.size() * sizeof(State) + entries_.size() * sizeof(Entry) + steps_.bytes() + possible_.bytes() +
+           blocks_.bytes() + 6 * stored_steps_.bytes.size() + ids_.bytes() + terminals_.size() * sizeof(Terminal);
   }
 
   template <typename Archive>
@@ -142,6 +146,7 @@ class Lexer {
   std::vector<Entry> entries_;
   FlatMap<Hash, uint32_t> ids_;
   FlatMap<uint64_t, uint32_t> steps_;
+  FlatMap<uint32_t, ByteSet> possible_;  // by state; not stored
   struct {
     std::span<const uint32_t> ends;
     std::span<const std::pair<uint8_t, uint8_t>> bytes;

@@ -64,30 +64,42 @@ std::shared_ptr<const UnitTokens> Repetitions::tokens_of(ExprId unit) {
 void Repetitions::walk(UnitTokens& found, Bitmask& all, ExprId unit, bool& prefix_free) {
   const Trie& trie = vocabulary_.trie();
   const uint32_t whole = rows_.of(lexer_.state({{TermId{0}, unit}}));
+  const uint8_t* const bytes = trie.bytes();
+  const uint32_t* const ends = trie.ends();
+  const uint32_t* const first_tokens = trie.first_tokens();
+  const uint32_t* const tokens = trie.all_tokens();
   struct Frame {
-    uint32_t end;
-    uint32_t row;
-    uint32_t units;
+    uint32_t end, row, units;
     bool boundary;
+    const TransitionRows::Row* at;
   };
-  std::vector<Frame> path{{trie.end(Trie::root), whole, 0, true}};
+  std::vector<Frame> above;
+  Frame top{trie.size(), whole, 0, true, &rows_[whole]};
+  uint32_t whole_unit = TransitionRows::none;  // a row at the end of a unit, which nothing may continue
   for (uint32_t node = 1; node < trie.size() && prefix_free;) {
-    while (path.back().end <= node) path.pop_back();
-    const Frame parent = path.back();
-    uint32_t next = rows_.step(parent.row, trie.byte(node));
+    for (; top.end <= node; above.pop_back()) top = above.back();
+    uint32_t next = top.at->next[bytes[node]];
+    if (TransitionRows::is_unknown(next)) next = rows_.step(top.row, bytes[node]);
     if (next == TransitionRows::none) {
-      if (parent.boundary) found.boundaries.push_back({node, parent.units});
-      node = trie.end(node);
+      if (top.boundary) found.boundaries.push_back({node, top.units});
+      node = ends[node];
       continue;
     }
     const bool boundary = rows_.matches(next);
-    prefix_free &= !boundary || lexer_.entries(rows_[next].lexer)[0].expression == ExprId::epsilon;
-    const uint32_t units = parent.units + (parent.boundary ? 1 : 0);
-    for (uint32_t token : trie.tokens(node)) {
-      found.by_units.emplace_back(units, token);
-      set_bit(all, token);
+    if (boundary && next != whole_unit) {
+      prefix_free = lexer_.entries(rows_[next].lexer)[0].expression == ExprId::epsilon;
+      whole_unit = next;
     }
-    if (trie.has_children(node)) path.push_back({trie.end(node), boundary ? whole : next, units, boundary});
+    const uint32_t units = top.units + (top.boundary ? 1 : 0);
+    for (uint32_t i = first_tokens[node]; i < first_tokens[node + 1]; ++i) {
+      found.by_units.emplace_back(units, tokens[i]);
+      set_bit(all, tokens[i]);
+    }
+    if (ends[node] != node + 1) {
+      above.push_back(top);
+      const uint32_t from = boundary ? whole : next;
+      top = {ends[node], from, units, boundary, &rows_[from]};
+    }
     ++node;
   }
 }

@@ -15,6 +15,8 @@ namespace constrain {
 struct LexerRow {
   LexId lexer;
   MatchId matched;
+  uint16_t possible = 0;  // bytes that the expressions may begin with
+  uint16_t found = 0;     // steps found
 };
 
 class TransitionRows : public DenseRows<TransitionRows, uint32_t, LexerRow> {
@@ -30,6 +32,7 @@ class TransitionRows : public DenseRows<TransitionRows, uint32_t, LexerRow> {
  private:
   friend DenseRows;
   uint32_t find_step(uint32_t row, uint8_t byte);
+  void find_classes(Row& row);
 
   Lexer& lexer_;
 };

@@ -200,7 +200,7 @@ void MaskComputation::walk_exits(MaskDraft& mask, std::span<const uint32_t> node
   const bool uncertain = parser_.closure(next.set).uncertain;
   for (size_t i = 0; i < nodes.size();) {
     const uint8_t byte = trie.byte(nodes[i]);
-    const LexId entered = lexer_.step(next.lexer, byte);
+    const LexId entered = lexer_.possible(next.lexer).contains(byte) ? lexer_.step(next.lexer, byte) : LexId::dead;
     const TextId text = lexer_.remembers(entered) ? stepping_.memory().extend(TextId::empty, byte) : TextId::empty;
     const bool has_row = grammar_.reads_bytes && uses("rows") && entered != LexId::dead;
     const uint32_t row = has_row ? rows_.of({entered, next.set, text, false, next.track}) : PlaceRows::without_row;
@@ -237,7 +237,15 @@ void MaskComputation::walk_suffixes(MaskDraft& mask, uint32_t node, Place place)
     const std::span<const uint32_t> tokens = trie.tokens(node);
     mask.add.insert(mask.add.end(), tokens.begin(), tokens.end());
     if (place.set != last && !tokens.empty()) ends_.push_back(last = place.set);
+    if (!trie.has_children(node)) continue;
+    ByteSet possible = ByteSet::all();
+    if (!unknown) {
+      possible = lexer_.possible(place.lexer);
+      const Place after = stepping_.finished(place);
+      if (after.set != SetId::none) possible = possible | lexer_.possible(after.lexer);
+    }
     trie.each_child(node, [&](uint32_t child) {
+      if (!possible.contains(trie.byte(child))) return;
       Place next = place;
       if (unknown && lexer_.step(place.lexer, trie.byte(child)) == LexId::dead) {
         leave_to_text(mask, child);

@@ -36,7 +36,7 @@ uint32_t PlaceRows::find_step(uint32_t row, uint8_t byte) {
   Place next = place(row);
   if (!rows_[row]->open) {
     open(*rows_[row], next);
-    if (rows_[row]->next[byte] != unknown) return rows_[row]->next[byte];
+    if (!is_unknown(rows_[row]->next[byte])) return rows_[row]->next[byte];
   }
   const uint32_t to = stepping_.step(next, byte) ? of(next) : none;
   rows_[row]->next[byte] = to;
@@ -79,8 +79,7 @@ void PlaceRows::open(Row& row, const Place& place) {
   ByteSet possible;
   auto add_first = [&](LexId lexer) {
     if (lexer == LexId::dead) return;
-    ExpressionStore& expressions = stepping_.expressions();
-    for (const Lexer::Entry& entry : stepping_.lexer().copy_of_entries(lexer)) possible = possible | expressions.first(entry.expression);
+    possible = possible | stepping_.lexer().possible(lexer);
   };
   add_first(place.lexer);
   const Place after = stepping_.finished(place);

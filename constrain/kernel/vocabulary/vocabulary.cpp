@@ -33,10 +33,14 @@ Trie::Trie(std::span<const std::string_view> tokens) {
       ends_.push_back(0);
       first_token_.push_back(i);
     }
-    if (text.size() > long_token) long_nodes_.push_back(path.back());
+    if (text.size() > long_token) {
+      long_nodes_.push_back(path.back());
+      long_sizes_.push_back(static_cast<uint32_t>(text.size()));
+    }
     last = text;
   }
   long_nodes_.shrink_to_fit();
+  long_sizes_.shrink_to_fit();
   for (; !path.empty(); path.pop_back()) ends_[path.back()] = size();
   first_token_.push_back(static_cast<uint32_t>(tokens_.size()));
   bytes_.shrink_to_fit();
@@ -200,6 +204,7 @@ void Vocabulary::charge(size_t bytes) const {
     units_.clear();
     ends_.clear();
     places_.clear();
+    byte_tokens_.clear();
     store_bytes_ = 0;
   }
   store_bytes_ += bytes;
@@ -263,6 +268,38 @@ void Vocabulary::keep_places(const Hash& key, std::shared_ptr<const PlaceTokens>
   std::scoped_lock lock(mutex_);
   charge(tokens->memory_bytes());
   places_.emplace(key, std::move(tokens));
+}
+
+std::shared_ptr<const ByteTokens> Vocabulary::tokens_of(const ByteSet& bytes) const {
+  const Hash key = bytes.hash(seeded(0x62797465));
+  {
+    std::scoped_lock lock(mutex_);
+    if (const auto found = byte_tokens_.find(key); found != byte_tokens_.end()) return found->second;
+  }
+  auto made = std::make_shared<ByteTokens>();
+  auto all = std::make_shared<Bitmask>(words());
+  made->leaving.resize((trie_.size() + 31) / 32);
+  ByteGroups within = 0;  // groups of which all bytes are in the set
+  for (unsigned group = 0; group < 32; ++group) {
+    if (std::ranges::all_of(bytes_of_groups.in(group), [&](uint8_t byte) { return bytes.contains(byte); })) within |= ByteGroups{1} << group;
+  }
+  for (uint32_t node = 1, below_root = 1; node < trie_.size();) {
+    const bool is_below_root = node == below_root;
+    if (is_below_root) below_root = trie_.end(node);
+    if (!bytes.contains(trie_.byte(node))) {
+      if (!is_below_root) set_bit(made->leaving, node);
+      node = trie_.end(node);
+      continue;
+    }
+    const bool all_below = (trie_.groups_below(node) & ~within) == 0;
+    for (uint32_t token : all_below ? trie_.tokens_below(node) : trie_.tokens(node)) set_bit(*all, token);
+    node = all_below ? trie_.end(node) : node + 1;
+  }
+  made->all = std::move(all);
+  std::scoped_lock lock(mutex_);
+  charge(made->memory_bytes());
+  byte_tokens_.emplace(key, made);
+  return made;
 }
 
 size_t Vocabulary::memory_bytes() const {

@@ -46,16 +46,17 @@ class Trie {
   const uint32_t* all_tokens() const { return tokens_.data(); }
   // The groups of all bytes below a node, without its own.
   ByteGroups groups_below(uint32_t node) const { return groups_below_[node]; }
-  // The nodes of tokens of more than `long_token` bytes, ascending.
+  // The nodes of tokens of more than `long_token` bytes, ascending, and their lengths.
   static constexpr size_t long_token = 16;
   std::span<const uint32_t> long_nodes() const { return long_nodes_; }
+  std::span<const uint32_t> long_sizes() const { return long_sizes_; }
 
   template <typename F>
   void each_child(uint32_t node, F&& f) const {
     for (uint32_t child = node + 1; child < ends_[node]; child = ends_[child]) f(child);
   }
   size_t memory_bytes() const {
-    const size_t words = ends_.capacity() + first_token_.capacity() + tokens_.capacity() + groups_below_.capacity() + long_nodes_.capacity();
+    const size_t words = ends_.capacity() + first_token_.capacity() + tokens_.capacity() + groups_below_.capacity() + 2 * long_nodes_.capacity();
     return bytes_.capacity() + 4 * words;
   }
 
@@ -67,7 +68,7 @@ class Trie {
   std::vector<uint32_t> first_token_;  // one entry more than nodes
   std::vector<uint32_t> tokens_;
   std::vector<ByteGroups> groups_below_;
-  std::vector<uint32_t> long_nodes_;
+  std::vector<uint32_t> long_nodes_, long_sizes_;
 };
 
 // Tokens that end the lexeme, for one set of matched terminals (by position in the lexer state): the trie nodes whose
@@ -116,6 +117,13 @@ struct UnitTokens {
   void visit(Archive& archive) {
     archive(all, by_units, most_units, boundaries);
   }
+};
+
+// The tokens made of bytes of one set, and the nodes at which others leave it: their byte is the first that is not in it.
+struct ByteTokens {
+  std::shared_ptr<const Bitmask> all;
+  Bitmask leaving;  // by node; none is a child of the root
+  size_t memory_bytes() const { return sizeof(*this) + 4 * (all->size() + leaving.size()); }
 };
 
 // The tokens that stay in X*, by the state they lead to: all tokens of a group begin equally many units and end at the
@@ -214,6 +222,8 @@ class Vocabulary {
   std::shared_ptr<const UnitEnds> find_ends(const Hash& key) const;
   void keep_ends(const Hash& key, std::shared_ptr<const UnitEnds> ends) const;
 
+  std::shared_ptr<const ByteTokens> tokens_of(const ByteSet& bytes) const;
+
   std::shared_ptr<const PlaceTokens> find_places(const Hash& key) const;
   void keep_places(const Hash& key, std::shared_ptr<const PlaceTokens> tokens) const;
 
@@ -261,6 +271,7 @@ class Vocabulary {
   mutable std::unordered_map<Hash, std::shared_ptr<const UnitTokens>, HashOf> units_;
   mutable std::unordered_map<Hash, std::shared_ptr<const UnitEnds>, HashOf> ends_;
   mutable std::unordered_map<Hash, std::shared_ptr<const PlaceTokens>, HashOf> places_;
+  mutable std::unordered_map<Hash, std::shared_ptr<const ByteTokens>, HashOf> byte_tokens_;  // by their bytes; not stored
   struct Suffixes {
     bool sought = false;
     std::optional<std::vector<std::string_view>> found = {};  // nothing if they are too many
