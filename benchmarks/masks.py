@@ -442,8 +442,9 @@ def measure_tasks(
             for name, worker in workers.items():
                 loads[name] = worker.load
                 worker.stop()
-    common = [i for i in range(len(tasks)) if all("error" not in results[name][i] for name in engines)]
-    report = {name: summary(results[name], common) | loads[name] for name in engines}
+    able = [name for name in engines if any("error" not in found for found in results[name])]
+    common = [i for i in range(len(tasks)) if all("error" not in results[name][i] for name in able)]
+    report = {name: summary(results[name], common if name in able else []) | loads[name] for name in engines}
     return {
         **origin(),
         "vocabulary": {"file": Path(tokens.path).name, "n_vocab": len(tokens.texts)},

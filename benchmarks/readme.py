@@ -1,4 +1,4 @@
-"""Writes the tables of the README, of seven guides and of docs/start.md from the reports of the benchmarks.
+"""Writes the tables of the README, of eight guides and of docs/start.md from the reports of the benchmarks.
 
     python benchmarks/readme.py --write     all tables whose reports are kept
     python benchmarks/readme.py --check     tells which tables are not those of their reports; fails if any are not

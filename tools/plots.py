@@ -38,6 +38,8 @@ _COLOURS = {
     "ours, unconstrained": "#b9d4e8",
     "llguidance": "#c8553d",
     "xgrammar": "#8a9a5b",
+    "xgrammar, dynamic": "#c3cf9a",
+    "glrmask": "#7d5ba6",
     "llama-cpp-python": "#8c8c8c",
     "llama.cpp grammar": "#d9a441",
 }
