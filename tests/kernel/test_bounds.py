@@ -186,4 +186,5 @@ def test_other_threads_go_on_while_the_kernel_computes(prepare: Callable[[], Cal
 @pytest.mark.slow
 def test_a_call_that_keeps_the_lock_would_be_noticed() -> None:
     keeping = ctypes.PyDLL(None).usleep  # unlike CDLL
-    assert all(looks_while(lambda: keeping(50_000)) <= 3 for _ in range(TRIES))
+    looks = sorted(looks_while(lambda: keeping(50_000)) for _ in range(TRIES))
+    assert looks[TRIES // 2] <= 3, "a busy machine may take the lock from the thread before its call begins, but rarely"
