@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from functools import cache
 from typing import Any
 
 import httpx
@@ -18,7 +17,7 @@ BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.
 
 ORIGIN = "https://my.example"
 
-application = cache(idle)
+application = idle
 
 
 def named(host: str | None, **settings: Any) -> httpx.Response:

@@ -326,7 +326,7 @@ def slow_pattern(size: int) -> str:
     return f"^{''.join(gaps)}.*$"
 
 
-NAMES = [f"p{index}" for index in range(8)]
+NAMES = [f"p{index}" for index in range(24)]
 HARD = {
     "type": "object",
     "properties": {name: {"type": "string", "pattern": slow_pattern(16 + index)} for index, name in enumerate(NAMES)},
@@ -346,7 +346,7 @@ def limited(model: constrain.Model) -> Application:
 def is_too_much(error: dict[str, Any], what: str, seconds: int) -> bool:
     """Whether a message is of the limit of time, or of work at a pattern: which is met first depends on the machine."""
     time = f"it takes more than {seconds} seconds to compile; make it smaller, or simpler"
-    work = r"at \S*/properties/p\d: .*\(MAX_COMPILE_WORK = 2000000 steps\); simplify the pattern or its bounds"
+    work = r"at \S*/properties/p\d+: .*\(MAX_COMPILE_WORK = 2000000 steps\); simplify the pattern or its bounds"
     return re.fullmatch(f"{what}: ({time}|{work})", error["message"]) is not None
 
 
