@@ -307,7 +307,7 @@ def test_a_request_that_takes_too_long_to_be_read_is_refused(model: constrain.Mo
 
 
 def test_a_tool_beyond_the_limit_is_named(model: constrain.Model) -> None:
-    application = Application(served_as(model, "small"), Settings(compile_seconds=0.05))
+    application = Application(served_as(model, "small"), Settings(compile_seconds=0.3))
     parameters = {
         "type": "object",
         "allOf": [{"anyOf": [{"required": [f"a{i}"]}, {"required": [f"b{i}"]}]} for i in range(16)],
