@@ -91,19 +91,29 @@ def reason(error: constrain.ConstrainError) -> str:
 
 
 def without_endless(schema: dict[str, Any], *, meaning: bool) -> dict[str, Any]:
-    """The schema with a meaning for definitions that are a ``$ref`` to themselves, also by way of others like them."""
+    """The schema with a meaning for definitions that apply themselves to the same value, also by way of others."""
     name = "$defs" if "$defs" in schema else "definitions"
     definitions = schema.get(name, {})
-
-    def is_endless(schema: Any) -> bool:
-        for _ in definitions:
-            if not (isinstance(schema, dict) and schema.keys() == {"$ref"}):
-                return False
-            schema = definitions[schema["$ref"].rpartition("/")[2]]
-        return isinstance(schema, dict) and schema.keys() == {"$ref"}
-
+    applied = {key: set(applied_in_place(each)) for key, each in definitions.items()}
+    for _ in definitions:
+        applied = {key: found.union(*(applied.get(each, ()) for each in found)) for key, found in applied.items()}
     plain = {} if meaning else {"not": {}}  # draft 4 has no booleans
-    return {**schema, name: {key: plain if is_endless(each) else each for key, each in definitions.items()}}
+    return {**schema, name: {key: plain if key in applied[key] else each for key, each in definitions.items()}}
+
+
+def applied_in_place(schema: Any) -> Iterator[str]:
+    """The names of definitions that a schema applies to its own value."""
+    if not isinstance(schema, dict):
+        return
+    if "$ref" in schema:
+        yield schema["$ref"].rpartition("/")[2]
+    parts = [schema[key] for key in ("not", "if", "then", "else") if key in schema]
+    for key in ("allOf", "anyOf", "oneOf"):
+        parts += schema.get(key, ())
+    for key in ("dependencies", "dependentSchemas"):
+        parts += schema.get(key, {}).values()
+    for part in parts:
+        yield from applied_in_place(part)
 
 
 # Schemas and texts

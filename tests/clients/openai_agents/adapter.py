@@ -53,7 +53,7 @@ class Chat:
         return wait(Runner.run(Agent(name="agent", model=self.model, model_settings=chosen, **options), given))
 
     def text(self, prompt: str) -> str:
-        return self.run(prompt, instructions="Be brief.").final_output
+        return self.run(prompt, instructions="Answer in one short sentence.").final_output
 
     def value(self, kind: Any) -> Any:
         return self.run(PROMPT, output_type=kind).final_output
