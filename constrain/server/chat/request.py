@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import WithJsonSchema
-
 from constrain.fields.declared import Flag, Reads, within
 from constrain.fields.logprobs import LogprobFields
 from constrain.fields.sampling import DraftFields, ShowingFields
@@ -47,9 +45,9 @@ class ChatBody(
 
     messages: Annotated[Any, Reads(read_messages, {"minItems": 1})]
     response_format: Any = None
-    functions: Annotated[Any, WithJsonSchema({"maxItems": RANGES["functions"][1]})] = None
+    functions: Any = None
     function_call: Any = None
-    tools: Annotated[Any, WithJsonSchema({"maxItems": RANGES["tools"][1]})] = None
+    tools: Any = None
     tool_choice: Any = None
     parallel_tool_calls: Flag = None
     n: Annotated[int | None, within(RANGES["n"])] = None

@@ -92,7 +92,7 @@ def read_functions(body: Mapping[str, Any], subset: StrictSubset) -> Tools:
         for index, tool in enumerate([] if given is None else array(given, "tools"))
     ]
     members = {"tools": found, "tool_choice": body.get("tool_choice")}
-    return read_tools(members, subset, is_flat=False, names=ANY_TOOL_NAME, most=None)
+    return read_tools(members, subset, is_flat=False, names=ANY_TOOL_NAME)
 
 
 def _read_function(given: object, place: str) -> dict[str, Any]:

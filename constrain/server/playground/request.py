@@ -17,7 +17,6 @@ from constrain.fields.sampling import (
 )
 from constrain.server.playground.language import LANGUAGE, LanguageText, read_language
 from constrain.server.requests.declared import AskingBody, Body, LimitFields
-from constrain.server.requests.limits import RANGES
 from constrain.server.requests.messages import read_messages
 from constrain.server.requests.places import Places
 from constrain.server.requests.question import Asked, Question
@@ -42,7 +41,7 @@ class AnswerBody(ShowingFields, AskingBody):
 
     messages: Annotated[Any, Reads(read_messages, {**_OBJECTS, "minItems": 1})]
     language: Annotated[LanguageText | None, Reads(read_language, LANGUAGE)] = None
-    tools: Annotated[Any, WithJsonSchema({**_OBJECTS, "maxItems": RANGES["tools"][1]})] = None
+    tools: Annotated[Any, WithJsonSchema(_OBJECTS)] = None
     tool_choice: Annotated[Any, WithJsonSchema({"type": ["string", "object"]})] = None
     parallel_tool_calls: Flag = None
 

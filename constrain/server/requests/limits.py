@@ -14,7 +14,6 @@ RANGES: dict[str, tuple[Any, Any]] = {
     **{name: option.range for name, option in OPTIONS.items()},
     "best_of": (1, 128),
     "choice": (1, 10_000),  # texts, also of ``guided_choice``
-    "functions": (0, 128),
     "input": (0, 2048),  # texts for embeddings
     "input_extra": (0, 256),
     "limit": (1, 100),  # items of a page
@@ -28,7 +27,6 @@ RANGES: dict[str, tuple[Any, Any]] = {
     "stop": (0, 64),  # OpenAI takes 4
     "stop_sequences": (0, 1024),
     "temperature": (0, 2),
-    "tools": (0, 128),
 }
 """Least and greatest value of each field that has a range of its own; of lists, the least and greatest length."""
 

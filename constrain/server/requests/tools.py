@@ -34,7 +34,6 @@ from constrain.fields.values import (
 from constrain.server.http.account import warn
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.formats import describe_refusals, require_flat, require_strict, text_of_schema
-from constrain.server.requests.limits import RANGES
 from constrain.server.requests.places import Place, report_place
 
 if TYPE_CHECKING:
@@ -52,6 +51,9 @@ NAMESPACE = "namespace"
 
 MESSAGES_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 """Pattern of names of tools at Anthropic's endpoints."""
+
+MOST_AT_OPENAI = 128
+"""Tools that OpenAI takes in one request. A server that checks OpenAI's rules warns of more; all are callable."""
 
 _MODES = ("none", "auto", "required")
 
@@ -98,7 +100,6 @@ def read_tools(
     *,
     is_flat: bool,
     names: re.Pattern[str] = TOOL_NAME,
-    most: int | None = RANGES["tools"][1],
 ) -> Tools:
     """Reads the tools of a request and the choice between them. Raises ``ApiError`` or ``FieldError`` with the place.
 
@@ -108,12 +109,11 @@ def read_tools(
         is_flat: whether tools and choices are flat, as in responses, and not nested under their type. Chat completions
             accept both forms.
         names: pattern of the names that tools may have; those in a namespace may have any of ``ANY_TOOL_NAME``.
-        most: number of entries that ``tools`` may have; ``None`` for any number.
     """
     given = body.get("tools")
     found: list[tuple[Tool, Place]] = []
     namespaces: dict[str, tuple[str, str]] = {}
-    entries = list(_entries([] if given is None else array(given, "tools", most), "tools"))
+    entries = list(_entries([] if given is None else array(given, "tools"), "tools"))
     for outer, place in entries:
         if outer["type"] != NAMESPACE:
             found += _read_entry(outer, place, subset, is_flat=is_flat, names=names)
@@ -124,9 +124,16 @@ def read_tools(
                 namespaces[tool.name] = namespace, tool.name.removeprefix(name_in(namespace, ""))
                 found.append((tool, where_of))
     places, tools = places_of(found, "tools"), tuple(tool for tool, _ in found)
+    _warn_of_many(tools, subset)
     kinds = [outer["type"] for outer, _ in entries]
     choice = read_tool_choice(body.get("tool_choice"), tools, is_flat=is_flat, namespaces=namespaces, kinds=kinds)
     return Tools("tools", tools, places, choice, namespaces)
+
+
+def _warn_of_many(tools: Sequence[Tool], subset: StrictSubset) -> None:
+    """Warns of more tools than OpenAI takes, where its rules are checked."""
+    if subset == "openai" and len(tools) > MOST_AT_OPENAI:
+        warn(f"The request has {len(tools)} tools; OpenAI takes at most {MOST_AT_OPENAI}.")
 
 
 def _entries(given: Sequence[object], field: str) -> Iterator[tuple[dict[str, Any], str]]:
@@ -360,10 +367,11 @@ def read_functions(body: Mapping[str, Any], subset: StrictSubset) -> Tools:
     """Reads the functions of a request as compiled tools, and the choice between them. Raises ``FieldError``."""
     given = body.get("functions")
     found: list[tuple[Tool, Place]] = []
-    for index, function in enumerate([] if given is None else array(given, "functions", RANGES["functions"][1])):
+    for index, function in enumerate([] if given is None else array(given, "functions")):
         place = f"functions[{index}]"
         found.append(read_tool("function", mapping(function, place), place, subset))
     places, tools = places_of(found, "functions"), tuple(tool for tool, _ in found)
+    _warn_of_many(tools, subset)
     choice = body.get("function_call")
     if isinstance(choice, dict):
         choice = {"type": "function", "function": {"name": choice.get("name")}}

@@ -6,8 +6,6 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import WithJsonSchema
-
 from constrain.chat.tools.kinds import CustomTool
 from constrain.fields.declared import Flag, Reads, Text, inside, within
 from constrain.fields.logprobs import logprobs_options
@@ -73,7 +71,7 @@ class ResponseBody(VoteFields, ContentFields, ThinkingFields, ShowingFields, Dra
     truncation: Literal["auto", "disabled"] | None = None
     previous_response_id: Text = None
     input: Any = None
-    tools: Annotated[Any, WithJsonSchema({"maxItems": RANGES["tools"][1]})] = None
+    tools: Any = None
     tool_choice: Any = None
     text: Annotated[dict[str, Any] | None, Reads(mapping, Any)] = None
     reasoning: Annotated[_Reasoning | None, inside(_Reasoning)] = None

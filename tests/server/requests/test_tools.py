@@ -81,6 +81,17 @@ def test_only_tools_that_the_model_cannot_call_are_no_tools(protocol: str) -> No
     assert read({"tools": [{"type": "web_search"}]}) == read({"tools": []})
 
 
+@for_each("subset, warned", ("structural", 0), ("openai", 1))
+def test_any_number_of_tools_is_read_and_openais_limit_is_a_warning(subset: Any, warned: int, account: Account) -> None:
+    tools = [{**FLAT, "name": f"f{number}"} for number in range(300)]
+    settings = Settings(strict_subset=subset)
+    account.warnings = ()
+    assert len(ResponseBody.ask({"model": "m", "input": "Hello", "tools": tools}, settings).options["tools"]) == 300
+    functions = [{"name": tool["name"], "parameters": PARAMETERS} for tool in tools]
+    assert len(ChatBody.ask({"model": "m", "messages": USER, "functions": functions}, settings).tools) == 300
+    assert [warning.partition(";")[0] for warning in account.warnings] == ["The request has 300 tools"] * warned
+
+
 @for_each(
     "choice, calls",
     ({"mode": "auto", "tools": [FLAT, {"type": "web_search"}]}, ("auto", ("f",))),
