@@ -240,7 +240,7 @@ class _Text:
         policies = self.of.policies_in_force() if isinstance(self.of, Source) else {}
         with garbage_kept():
             grammar = self.grammar()
-        return Constraint(grammar, vocabulary, policies, grammar.warnings, keeping)
+            return Constraint(grammar, vocabulary, policies, grammar.warnings, keeping)
 
 
 class ToCompile:

@@ -103,6 +103,25 @@ class Terminal:
 
     __repr__ = one_line
 
+    def of(self, named: str, pointer: str) -> Terminal:
+        """Returns the terminal inside another grammar; faster than ``replace``, and lists of tools have thousands.
+
+        ``named``: the end of its name; ``pointer``: the beginning of its pointer.
+        """
+        return Terminal(
+            self.name + named,
+            self.expression,
+            pointer + self.pointer,
+            self.role,
+            self.label,
+            self.kind,
+            self.lazy,
+            self.bare,
+            self.max_tokens,
+            self.temperature,
+            self.place,
+        )
+
 
 class Action(IntEnum):
     """The effect of an edge on a slot of its rule's memory."""

@@ -80,7 +80,7 @@ def _is_plain(rule: Rule) -> bool:
 
 def _borders(rule: Rule) -> set[int]:
     """Returns the rules with which a plain rule may begin or end."""
-    if not _is_plain(rule):
+    if all(edge.symbol is EPSILON or edge.symbol >= 0 for edge in rule.edges) or not _is_plain(rule):
         return set()
     silent = [(edge.source, EPSILON, edge.target) for edge in rule.edges if edge.symbol is EPSILON]
     begins, ends = _reached([0], silent), _reached(rule.accepting, _reversed(silent))
@@ -103,7 +103,7 @@ def _components(rules: Sequence[Rule]) -> dict[int, int]:
             backward[other].add(index)
     finished: list[int] = []
     seen: set[int] = set()
-    for root in range(len(rules)):
+    for root in (index for index, borders in enumerate(onward) if borders):
         way = [] if root in seen else [(root, iter(onward[root]))]
         seen.add(root)
         while way:

@@ -59,9 +59,7 @@ class Merging:
         end of its warnings.
         """
         first = len(self.terminals)
-        self.terminals += [
-            replace(each, name=each.name + named, pointer=pointer + each.pointer) for each in grammar.terminals
-        ]
+        self.terminals += [each.of(named, pointer) for each in grammar.terminals]
         return self.add_rules(grammar, range(first, len(self.terminals)), named, note)
 
     def add_rules(self, grammar: Grammar, terminals: Sequence[int], named: str, note: str) -> int:
@@ -69,9 +67,11 @@ class Merging:
         first = len(self.rules)
 
         def moved(edge: Edge) -> Edge:
-            if edge.symbol is EPSILON:
+            source, symbol, target, conditions, actions, excluding, distinct = edge
+            if symbol is EPSILON:
                 return edge
-            return edge._replace(symbol=terminals[edge.symbol] if edge.symbol >= 0 else edge.symbol - first)
+            symbol = terminals[symbol] if symbol >= 0 else symbol - first
+            return Edge(source, symbol, target, conditions, actions, excluding, distinct)
 
         self.rules += [replace(rule, edges=tuple(map(moved, rule.edges))) for rule in grammar.rules]
         self.warnings |= {warning + note: None for warning in grammar.warnings}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.language.special import mark, special_token
@@ -116,24 +117,19 @@ def tree(paths: list[tuple[Path, int]]) -> Node:
         else:
             raise ValueError("two different calls have the same spelling")
     for atom, group in groups.items():
-        length = 1
+        step: bytes | SpecialName | Variable
         if isinstance(atom, int):
-            first = group[0][0]
-            shortest = min(len(path) for path, _ in group)
-            while length < shortest and all(path[length] == first[length] for path, _ in group):
-                if not isinstance(first[length], int):
-                    break
-                length += 1
-        step = leading_text(group[0][0][:length]) if isinstance(atom, int) else atom
+            columns = zip(*(path for path, _ in group), strict=False)
+            common = takewhile(lambda column: isinstance(column[0], int) and len({*column}) == 1, columns)
+            step = bytes(column[0] for column in common)
+            length = len(step)
+        else:
+            step, length = atom, 1
         node.onward.append((step, tree([(path[length:], reached) for path, reached in group])))
     return node
 
 
 def leading_text(path: Path) -> bytes:
     """Returns the bytes that a path begins with, up to a special token or an id."""
-    found = bytearray()
-    for atom in path:
-        if not isinstance(atom, int):
-            break
-        found.append(atom)
-    return bytes(found)
+    count = sum(1 for _ in takewhile(lambda atom: isinstance(atom, int), path))
+    return bytes(path[:count])  # type: ignore[arg-type]

@@ -67,6 +67,8 @@ class EmittedGrammar(kernel.Draft):
 
 def _edge(parts: tuple[Any, ...]) -> Edge:
     source, symbol, target, conditions, actions, excluding, distinct = parts
+    if not conditions and not actions:
+        return Edge(source, symbol, target, (), (), excluding, distinct)
     return Edge(
         source,
         symbol,
