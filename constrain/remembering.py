@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
+MANY = 1 << 16
+"""Results of a cache that is limited by their bytes alone."""
+
 _MISSING = object()
 
 

@@ -123,6 +123,10 @@ class Policies(NamedTuple):
                 raise ValueError(f"{policy} must be one of {', '.join(map(repr, choices))}, not {value!r}")
 
 
+DEFAULT_POLICIES = Policies(**policy_defaults(close_objects=True), close_objects=True)
+"""The policies of answers for which the caller names none."""
+
+
 def refuse_compile_options(options: CompileOptions, what: str, *, close_objects: bool = True) -> None:
     """Raises ValueError for options given with a language that is no JSON Schema.
 

@@ -15,14 +15,14 @@ from constrain.arguments import without_mark
 from constrain.errors import SchemaError
 from constrain.language.short_schema import is_short, read_short
 from constrain.language.wrong_schema import describe_no_json, describe_no_type, refuse_instance, refuse_value
-from constrain.remembering import remembered
+from constrain.remembering import MANY, remembered
 
-PARSED_BYTES = 16 << 20
-"""Bytes that the parsed schemas of the latest requests may take together: 16 MiB; beyond it, the least recently used
-are dropped."""
+PARSED_BYTES = 32 << 20
+"""Bytes that the parsed schemas of the latest requests may take together: 32 MiB, those of some 2,500 tools; beyond it,
+the least recently used are dropped."""
 
-_BYTES_PER_CHARACTER = 30
-"""Estimated bytes of a parsed schema per character of its text: 24 for a list of empty objects, 28 for decimals."""
+_BYTES = {"{": 200, "[": 90, ",": 112, '"': 28}
+"""Bytes of a parsed schema for each such character of its text, at most: small objects, arrays, decimals, strings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,12 @@ def _to_json(schema: object) -> str:
         return json.dumps(schema, default=refuse_value)  # its error names the value
 
 
-@remembered(256, PARSED_BYTES, lambda text: _BYTES_PER_CHARACTER * len(text))
+def document_bytes(text: str) -> int:
+    """Returns the bytes that a parsed schema takes, and somewhat more, by its text."""
+    return 500 + len(text) + sum(size * text.count(sign) for sign, size in _BYTES.items())
+
+
+@remembered(MANY, PARSED_BYTES, document_bytes)
 def parse_schema(text: str) -> object:
     """Returns the schema in a JSON text; numbers keep their exact value. Raises SchemaError with line and column.
 

@@ -6,76 +6,39 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from constrain.chat.answers.choices import CustomCalls, Value
 from constrain.chat.families.format import ArgumentStyle
-from constrain.chat.tools.checks import arguments_schema
-from constrain.json_schema.compiler import compile_schema
-from constrain.json_schema.emission.arguments import JSON_ARGUMENTS, PYTHON_ARGUMENTS, xml_arguments
-from constrain.language.schema_text import parse_schema
-from constrain.regex.source import Regex
-from constrain.remembering import remembered
-from constrain.work import apart, spend
+from constrain.chat.tools.compiled import ToolArguments, compile_arguments
 
 if TYPE_CHECKING:
     from constrain.chat.answers.choices import Choices, FunctionCalls
-    from constrain.chat.families.format import Element, ToolFormat
+    from constrain.chat.families.format import Element
     from constrain.json_schema.compiler import CompiledSchema
     from constrain.language.grammar import Grammar
-    from constrain.language.policies import Policies
 
 _PYTHON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|True|False|None')
 _PYTHON_CONSTANTS = {"True": "true", "False": "false", "None": "null"}
 _ARGUMENT_NAME = re.compile(r"(?:, )?([A-Za-z_][A-Za-z0-9_]*)=")
 _PYTHON_VALUE = re.compile(rb'"(?:[^"\\]|\\.)*"?|[^"\[\]{}]|[\[\]{}]', re.DOTALL)
 
-ARGUMENT_BYTES = 64 << 20
-"""Bytes that cached grammars of tools' arguments may take together: 64 MiB; beyond it, the least recently used are
-dropped.
-"""
 
-_BYTES_PER_CHARACTER = 30
-"""Estimated bytes of a grammar's Python objects per character of its schema; used to measure the cache."""
-
-
-def arguments_grammar(answer: Choices, tool: FunctionCalls) -> Grammar:
-    """Returns the grammar of a tool's arguments, in the notation of the answer's form."""
-    has_languages = any(
-        source is not None and not isinstance(source, Regex | Value)
-        for source in (answer.content, *(each.input for each in answer.tools if isinstance(each, CustomCalls)))
-    )
-    return _compile_counted(tool, answer.format, answer.policies, keys_apart=has_languages).part
+def arguments_grammar(answer: Choices, tool: FunctionCalls, *, keys_apart: bool) -> Grammar:
+    """Returns the grammar of a tool's arguments, in the notation of the answer's form; see ``ToolArguments``."""
+    return _compiled(answer, tool, keys_apart=keys_apart).part
 
 
 def raw_arguments(answer: Choices, tool: FunctionCalls) -> frozenset[str]:
     """Returns the names of the arguments that are written as plain text, without quotes and escapes."""
     if answer.format.style is not ArgumentStyle.XML:
         return frozenset()
-    return _compile_counted(tool, answer.format, answer.policies, keys_apart=False).raw_arguments
+    return _compiled(answer, tool, keys_apart=False).raw_arguments
 
 
-def _argument_bytes(tool: FunctionCalls, *_: object, **__: object) -> int:
-    return _BYTES_PER_CHARACTER * len(tool.parameters)
-
-
-def _compile_counted(tool: FunctionCalls, form: ToolFormat, policies: Policies, *, keys_apart: bool) -> CompiledSchema:
-    """Compiles arguments. A cached result costs the same, so that limits do not depend on the cache."""
-    compiled = _compiled(tool, form.style, form.element, policies, keys_apart=keys_apart)
-    spend(compiled.steps)
-    return compiled
-
-
-@remembered(256, ARGUMENT_BYTES, _argument_bytes)
-def _compiled(
-    tool: FunctionCalls, style: ArgumentStyle, element: Element, policies: Policies, *, keys_apart: bool
-) -> CompiledSchema:
-    schema = parse_schema(tool.parameters)
-    if tool.closed and isinstance(schema, dict):
-        schema = arguments_schema(schema)
-    asked = policies._asdict() | {"close_objects": tool.closed}
-    written = {ArgumentStyle.JSON: JSON_ARGUMENTS, ArgumentStyle.PYTHON: PYTHON_ARGUMENTS}.get(style)
-    arguments = written or xml_arguments(element.before, element.between, element.behind)
-    with apart():
-        return compile_schema(schema, keys_apart=keys_apart, plain_integers=tool.typed, arguments=arguments, **asked)
+def _compiled(answer: Choices, tool: FunctionCalls, *, keys_apart: bool) -> CompiledSchema:
+    style = answer.format.style
+    element = answer.format.element if style is ArgumentStyle.XML else None
+    return compile_arguments(
+        ToolArguments(tool.parameters, tool.closed, tool.typed, answer.policies, style, element, keys_apart)
+    )
 
 
 def json_of_python(written: str) -> str:

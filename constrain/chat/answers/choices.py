@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from constrain.chat.tools.checks import ANY_TOOL_NAME
-from constrain.language.policies import Policies, policy_defaults
+from constrain.language.policies import DEFAULT_POLICIES, Policies
 from constrain.language.source import Source
 
 if TYPE_CHECKING:
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 REFUSAL = "Refusal: "
 """Text that a refusal begins with; no JSON value begins with it."""
-
-
-DEFAULT_POLICIES = Policies(**policy_defaults(close_objects=True), close_objects=True)
 
 
 class Calls(Enum):

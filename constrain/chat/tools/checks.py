@@ -5,17 +5,16 @@ from __future__ import annotations
 import contextlib
 import inspect
 import re
-import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.tools.annotations import innermost
+from constrain.chat.tools.compiled import ToolArguments, arguments_schema, compile_arguments
 from constrain.chat.tools.parameters import callers_parameters
 from constrain.errors import ConstrainError, SchemaError, ToolError
 from constrain.language.schema_text import parse_schema
 from constrain.language.source import Source
 from constrain.quotes.keyword import may_have_quotes, sources_of, without_quotes
-from constrain.remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -25,9 +24,6 @@ TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 ANY_TOOL_NAME = re.compile(r"[a-zA-Z0-9_./-]{1,256}")
 """Pattern of names of tools: wide enough for the names that any protocol allows."""
-
-CHECKED_BYTES = 16 << 20
-"""Bytes of schemas remembered as valid, together: 16 MiB; beyond it, the least recently used are forgotten."""
 
 
 def check_name(name: object) -> None:
@@ -56,40 +52,31 @@ def is_checked() -> bool:
     return _is_checked.get()
 
 
-_NEUTRAL_KEYWORDS = frozenset(("$schema", "type", "properties", "title", "description"))
-"""Keywords that say nothing about further keys: with these alone, ``"properties": {}`` means no parameters."""
+def check_schema(name: str, text: str, *, typed: bool = False) -> None:
+    """Compiles a tool's parameters. Raises ``SchemaError``, ``PatternError``, ``LimitError``, with the tool's name.
 
-
-def arguments_schema(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Returns the schema of a call's arguments: an object, without any keys if ``parameters`` say so."""
-    schema = {"type": "object", **parameters}
-    saying = {key for key, value in parameters.items() if (key, value) != ("required", [])}
-    if parameters.get("properties") == {} and saying <= _NEUTRAL_KEYWORDS:
-        schema["additionalProperties"] = False
-    return schema
-
-
-def check_schema(name: str, text: str) -> None:
-    """Compiles a tool's parameters. Raises ``SchemaError``, ``PatternError``, ``LimitError``, with the tool's name."""
+    ``typed``: whether Python types read the arguments.
+    """
     if is_checked():
         return
     try:
-        _compile(text)
+        _compile(text, typed=typed)
     except ConstrainError as error:
         raise prefix_error(error, f"the parameters of tool {name!r}") from error
 
 
-@remembered(256, CHECKED_BYTES, sys.getsizeof)
-def _compile(text: str) -> None:
+def _compile(text: str, *, typed: bool) -> None:
+    if not may_have_quotes(text):
+        compile_arguments(ToolArguments(text, typed=typed))
+        return
     from constrain.json_schema.compiler import compile_schema
 
     parameters: Any = parse_schema(text)
-    if may_have_quotes(text):
-        try:
-            parameters = without_quotes(parameters, sources_of(parameters))
-        except (TypeError, ValueError) as error:
-            raise SchemaError(str(error), pointer="") from error
-    compile_schema(arguments_schema(parameters), close_objects=True, keys_apart=True)
+    try:
+        parameters = without_quotes(parameters, sources_of(parameters))
+    except (TypeError, ValueError) as error:
+        raise SchemaError(str(error), pointer="") from error
+    compile_schema(arguments_schema(parameters), close_objects=True)
 
 
 def check_format(name: str, source: Source | None) -> None:

@@ -113,14 +113,15 @@ def as_tools(given: Iterable[object]) -> tuple[Tool, ...]:
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise ToolError(f"tools is {given!r:.80}; it must be a list of functions and tools")
     tools = tuple(_as_tool(one, f"tools[{index}]") for index, one in enumerate(given))
-    names = [one.name for one in tools]
+    names: set[str] = set()
     for index, one in enumerate(tools):
-        if one.name in names[:index]:
+        if one.name in names:
             raise ToolError(f"tools[{index}]: two tools are called {one.name!r}; give one of them another name")
         if isinstance(one, FunctionTool) and one.is_unbound:
             raise ToolError(
                 f"tools[{index}]: tool {one.name!r} is a method of a class; take it from an instance of the class"
             )
+        names.add(one.name)
     return tools
 
 
@@ -181,7 +182,7 @@ def _make(
         signature,
         is_unbound=is_method,
     )
-    check_schema(named, made.schema_text)
+    check_schema(named, made.schema_text, typed=True)
     return made
 
 

@@ -10,7 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from constrain.chat.tools.checks import arguments_schema, check_function, check_name, check_schema, prefix_error
+from constrain.chat.tools.checks import check_function, check_name, check_schema, prefix_error
+from constrain.chat.tools.compiled import arguments_schema
 from constrain.chat.tools.kinds import CustomTool, FunctionTool, Tool
 from constrain.chat.tools.parameters import callers_parameters
 from constrain.errors import PatternError, SchemaError, ToolError

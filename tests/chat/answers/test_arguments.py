@@ -13,6 +13,9 @@ import constrain
 from constrain.chat.answers.choices import DEFAULT_POLICIES, Calls, FunctionCalls, Value
 from constrain.chat.answers.escapes import spell_in_json
 from constrain.chat.answers.language import AnswerLanguage
+from constrain.chat.tools.compiled import ToolArguments, compile_arguments
+from constrain.chat.tools.kinds import FunctionTool
+from constrain.chat.tools.openai import tool_from_json
 from tests.support import Tokens, Walker, byte_vocabulary, for_each
 from tests.support.chat.forms import ELEMENTS, PYTHON, TAGS
 from tests.support.chat.parsed import read_answer
@@ -112,6 +115,37 @@ def test_integers_that_python_types_read_are_plain_under_every_policy(*, typed: 
     for form in ("%s", call):
         assert constraint.accepts(form % '{"x": 7}')
         assert constraint.accepts(form % '{"x": 7e3}') is not typed
+
+
+def counted_tools(count: int, schema: Any = None) -> tuple[FunctionCalls, ...]:
+    """Tools of a chat completion, each with a schema of its own unless one is given."""
+    described = ({"type": "object", "properties": {"x": {"type": "integer", "minimum": n}}} for n in range(count))
+    tools = [
+        tool_from_json({"type": "function", "name": f"f{n}", "parameters": schema or each})
+        for n, each in enumerate(described)
+    ]
+    return tuple(FunctionCalls(tool.name, tool.schema_text) for tool in tools if isinstance(tool, FunctionTool))
+
+
+@for_each("schema, compiled", (None, 9), ({"type": "object", "properties": {"only here": STRING}}, 1))
+def test_a_schema_is_compiled_once_for_the_check_and_the_grammars_of_all_tools(schema: Any, compiled: int) -> None:
+    memory: Any = compile_arguments.memory  # type: ignore[attr-defined]
+    memory.clear()
+    tools = counted_tools(9, schema)
+    AnswerLanguage(TAGS, tools=tools).grammar()
+    assert len(memory) == compiled
+    changed = AnswerLanguage(TAGS, tools=(*tools[1:], FunctionCalls("g", '{"const": {}}')))
+    changed.grammar()
+    assert len(memory) == compiled + 1
+
+
+def test_each_tool_has_the_steps_of_a_compilation_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = counted_tools(50)
+    steps = compile_arguments(ToolArguments(tools[0].parameters)).steps
+    monkeypatch.setattr("constrain.work.MAX_COMPILE_WORK", 20 * steps)
+    AnswerLanguage(TAGS, tools=tools).grammar()
+    compile_arguments.memory.clear()  # type: ignore[attr-defined]
+    AnswerLanguage(TAGS, tools=tools).grammar()
 
 
 PATCH = """\
