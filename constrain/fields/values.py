@@ -40,16 +40,21 @@ def refuse_together(**given: object) -> None:
         raise FieldError(message, param=rule.option.partition(" ")[0], code=rule.code)
 
 
+_CONTAINERS = (dict, list)
+
+
 def is_nested_deeper(value: object, levels: int) -> bool:
     """Returns whether a JSON value has more than ``levels`` levels of objects and arrays, without recursion."""
-    containers = [value] if isinstance(value, dict | list) else []
+    containers = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(levels):
         containers = [
             inner
             for outer in containers
             for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
+            if isinstance(inner, _CONTAINERS)
         ]
+        if not containers:
+            return False
     return bool(containers)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 _JSON = "application/json"
 _UNNAMED = (None, "application/octet-stream")  # libraries send the second where a program names no type
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""Pattern of an escape for one half of a surrogate pair."""
 
 LATEST = ":latest"
 """Tag of a model whose name has none."""
@@ -140,7 +144,7 @@ def parse_body(data: bytes) -> dict[str, Any]:
     try:
         text = data.decode("utf-8-sig")
         body = json.loads(text, parse_constant=_not_json)
-        if "\\u" in text:  # only an escape can spell a lone surrogate, which is not valid text
+        if _SURROGATE.search(text):  # only an escape can spell a lone one, which is not valid text
             json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ApiError(

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.answers.choice import read_choice
-from constrain.chat.tools.checks import ANY_TOOL_NAME, TOOL_NAME
+from constrain.chat.tools.checks import ANY_TOOL_NAME, TOOL_NAME, check_schema, checked_before
 from constrain.chat.tools.kinds import CustomTool
 from constrain.chat.tools.openai import function_from_json, tool_from_json
 from constrain.errors import ConstrainError, ToolError
@@ -31,15 +31,18 @@ from constrain.fields.values import (
     required_text,
     wrong_type,
 )
+from constrain.language.schema_text import document_bytes
+from constrain.remembering import MANY, remembered
 from constrain.server.http.account import warn
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.formats import describe_refusals, require_flat, require_strict, text_of_schema
+from constrain.server.requests.limits import SCHEMA_NESTING
 from constrain.server.requests.places import Place, report_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from constrain.chat.tools.kinds import Tool
+    from constrain.chat.tools.kinds import FunctionTool, Tool
     from constrain.generation.options import ChatOptions
     from constrain.server.config import StrictSubset
 
@@ -54,6 +57,9 @@ MESSAGES_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
 MOST_AT_OPENAI = 128
 """Tools that OpenAI takes in one request. A server that checks OpenAI's rules warns of more; all are callable."""
+
+TOOL_BYTES = 64 << 20
+"""Bytes of the functions of the latest requests that are remembered, together: 64 MiB, some 3,000 of MCP servers."""
 
 _MODES = ("none", "auto", "required")
 
@@ -218,23 +224,29 @@ def read_tool(
     if not names.fullmatch(name):
         problem = f"no tool can be called {name!r:.300}; its name must match '^{names.pattern}$'."
         raise invalid(f"{where}.name", problem)
+    text = None  # the parameters, if they are an object; ``function_from_json`` refuses other values
     if kind == "custom":
         place = Place(f"{where}.format", "invalid_grammar", f"grammar of the tool '{name:.64}'")
+        report_place(place)
     else:
         place = Place(f"{where}.{schema_field}", "invalid_function_parameters", f"schema for function '{name:.64}'")
-        require_flat(inner.get("parameters"), place)
-    report_place(place)
-    text = None  # the parameters, if they are an object; ``function_from_json`` refuses other values
-    if kind == "function":
+        report_place(place)
         if isinstance(inner.get("parameters"), dict):
             text = text_of_schema(inner["parameters"])
+            if text.count("{") + text.count("[") > SCHEMA_NESTING:  # few schemas have so many, and fewer are so deep
+                require_flat(inner["parameters"], place)
         if boolean(inner, "strict", f"{where}.") and text is not None:
             require_strict(text, name, "function", subset, place)
-    # The server has checked the rules of strict mode already.
-    members = {key: value for key, value in inner.items() if key not in (kind, "strict")}
+    description = inner.get("description")
     try:
+        if text is not None and isinstance(description, str | None):
+            tool = _function(name, description, text)
+            check_schema(name, text)
+            return tool, place
+        # The server has checked the rules of strict mode already.
+        members = {key: value for key, value in inner.items() if key not in (kind, "strict")}
         if kind == "function":
-            return function_from_json(members, text=text), place
+            return function_from_json(members), place
         return tool_from_json({**members, "type": kind}), place
     except ToolError as error:
         param = where + (error.pointer or "").replace("/", ".")
@@ -245,6 +257,17 @@ def read_tool(
         else:
             message = f"Invalid {place.name}: {describe_refusals(text or '{}', error)}"
         raise ApiError(message, param=place.param, code=place.code) from error
+
+
+def _function_bytes(_: str, description: str | None, text: str) -> int:
+    return 2 * document_bytes(text) + len(description or "")
+
+
+@remembered(MANY, TOOL_BYTES, _function_bytes)
+def _function(name: str, description: str | None, text: str) -> FunctionTool:
+    """Returns a function whose parameters are not checked, as most requests of a conversation have the same ones."""
+    with checked_before():
+        return function_from_json({"name": name, "description": description}, text=text)
 
 
 def places_of(found: Sequence[tuple[Tool, Place]], field: str) -> dict[str, Place]:
