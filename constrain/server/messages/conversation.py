@@ -27,6 +27,7 @@ from constrain.fields.values import (
     wrong_value,
 )
 from constrain.server.http.account import warn
+from constrain.server.messages.tools import SEARCHES
 from constrain.server.requests.messages import wrong_message
 from constrain.server.requests.tools import omitted
 
@@ -148,6 +149,8 @@ def _read_block(turn: _Turn, block: Mapping[str, Any], place: str) -> None:
         case _:
             if turn.role != "assistant" and kind in NOT_TEXT:
                 raise _not_text(kind, place)
+            if kind == "tool_search_tool_result" or block.get("name") in SEARCHES:  # all tools are shown anyway
+                return
             warn(f"Blocks of the type '{kind:.80}' are left out of the conversation: the model cannot read them here.")
 
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.chat.prompt.messages import to_json
 from constrain.fields.values import FieldError, array, boolean, mapping, missing, one_of, optional_text, required_text
-from constrain.server.http.account import warn
 from constrain.server.requests.tools import (
     MESSAGES_TOOL_NAME,
     Tools,
+    is_only_for_code,
     name_hosted,
     places_of,
     read_tool,
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from constrain.generation.options import ChatOptions
     from constrain.server.config import StrictSubset
     from constrain.server.requests.places import Place
+
+SEARCHES = ("tool_search_tool_regex", "tool_search_tool_bm25")
+"""Names of Anthropic's searches for tools; their types begin with them."""
 
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 """Values of ``tool_choice`` for chat completions, by ``type``."""
@@ -46,16 +49,16 @@ def _read_tool(given: Mapping[str, Any], place: str, subset: StrictSubset) -> tu
     """Returns a tool and the place of its schema; ``None`` for one that the model cannot call here.
 
     Those are tools of other types than ``custom``, which Anthropic's servers run or whose schemas only its models know,
-    and tools that only code calls. A tool that is to be loaded later is shown at once.
+    and tools that only code calls. A tool that is to be loaded later can be called at once, so that a search for it is
+    left out in silence.
     """
     kind = optional_text(given, "type", f"{place}.") or "custom"
     if kind != "custom":
-        warn_of_hosted(kind)
+        if not kind.startswith(SEARCHES):
+            warn_of_hosted(kind)
         return None
     name = required_text(given, "name", f"{place}.")
-    callers = given.get("allowed_callers")
-    if callers is not None and "direct" not in array(callers, f"{place}.allowed_callers"):
-        warn(f"The tool '{name:.128}' is left out: its 'allowed_callers' do not name 'direct'.")
+    if is_only_for_code(given, place):
         return None
     boolean(given, "strict", f"{place}.")  # schemas are enforced with and without it
     if given.get("input_schema") is None:

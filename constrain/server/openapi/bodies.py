@@ -15,7 +15,7 @@ from constrain.server.completions.request import CompletionBody
 from constrain.server.embeddings.request import EmbeddingBody
 from constrain.server.openapi.shapes import COUNT, OBJECT, TEXT, Schema, Shape, array_of, object_schema, reference
 from constrain.server.requests.tools import KINDS
-from constrain.server.responses.input import PREFIXES
+from constrain.server.responses.input import PREFIXES, SEARCH_ITEMS
 from constrain.server.responses.request import ResponseBody
 
 _SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
@@ -101,7 +101,7 @@ RESPONSES_REQUEST = Shape(
     "request",
     _RESPONSES_PARTS,
     required={"FunctionCallOutput": ("call_id",)},
-    open={"input": tuple(PREFIXES), "tools": KINDS},
+    open={"input": tuple(kind for kind in PREFIXES if kind not in SEARCH_ITEMS), "tools": KINDS},
     fields=ResponseBody,
 )
 _RESPONSE_PARTS = """

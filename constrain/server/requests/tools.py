@@ -1,8 +1,10 @@
 """``tools``, ``tool_choice`` and ``parallel_tool_calls`` of a request, in the forms of both endpoints.
 
 Tools of other types than functions and custom tools run on the servers of others. Nothing can call them here, so they
-are left out, with a warning. A namespace is a list of tools; the model calls them ``NAMESPACE.NAME``. ``functions`` and
-``function_call`` are read as ``tools`` and ``tool_choice``, their successors.
+are left out, with a warning. A namespace is a list of tools; the model calls them ``NAMESPACE.NAME``. Tools whose
+loading is deferred can be called like all others, so a search for them on the server finds nothing more; a search by
+the client is a function. ``functions`` and ``function_call`` are read as ``tools`` and ``tool_choice``, their
+successors.
 """
 
 from __future__ import annotations
@@ -51,6 +53,9 @@ KINDS = ("function", "custom")
 
 NAMESPACE = "namespace"
 """Type of a list of tools."""
+
+SEARCH = "tool_search"
+"""Type of a search for tools at OpenAI; one that the client carries out is called by this name."""
 
 MESSAGES_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 """Pattern of names of tools at Anthropic's endpoints."""
@@ -106,6 +111,7 @@ def read_tools(
     *,
     is_flat: bool,
     names: re.Pattern[str] = TOOL_NAME,
+    more: Iterable[tuple[object, str]] = (),
 ) -> Tools:
     """Reads the tools of a request and the choice between them. Raises ``ApiError`` or ``FieldError`` with the place.
 
@@ -115,23 +121,28 @@ def read_tools(
         is_flat: whether tools and choices are flat, as in responses, and not nested under their type. Chat completions
             accept both forms.
         names: pattern of the names that tools may have; those in a namespace may have any of ``ANY_TOOL_NAME``.
+        more: further lists of tools, with their places; a tool of a name that was listed before is left out.
     """
-    given = body.get("tools")
     found: list[tuple[Tool, Place]] = []
     namespaces: dict[str, tuple[str, str]] = {}
-    entries = list(_entries([] if given is None else array(given, "tools"), "tools"))
-    for outer, place in entries:
-        if outer["type"] != NAMESPACE:
-            found += _read_entry(outer, place, subset, is_flat=is_flat, names=names)
-            continue
-        namespace = required_text(outer, "name", f"{place}.")
-        for inner, where in _entries(array(outer.get("tools"), f"{place}.tools"), f"{place}.tools"):
-            for tool, where_of in _read_entry(inner, where, subset, is_flat=is_flat, namespace=namespace):
-                namespaces[tool.name] = namespace, tool.name.removeprefix(name_in(namespace, ""))
-                found.append((tool, where_of))
+    kinds: list[str] = []
+    known: set[str] = set()
+    for given, field in (([] if body.get("tools") is None else body["tools"], "tools"), *more):
+        for outer, place in _entries(array(given, field), field):
+            kinds.append(outer["type"])
+            inside, entries, allowed = None, iter([(outer, place)]), names
+            if outer["type"] == NAMESPACE:
+                inside, allowed = required_text(outer, "name", f"{place}."), ANY_TOOL_NAME
+                entries = _entries(array(outer.get("tools"), f"{place}.tools"), f"{place}.tools")
+            for each in entries:
+                for tool, where in _read_entry(*each, subset, is_flat=is_flat, names=allowed, namespace=inside):
+                    if field == "tools" or tool.name not in known:
+                        found.append((tool, where))
+                        if inside is not None:
+                            namespaces[tool.name] = inside, tool.name.removeprefix(name_in(inside, ""))
+                    known.add(tool.name)
     places, tools = places_of(found, "tools"), tuple(tool for tool, _ in found)
     _warn_of_many(tools, subset)
-    kinds = [outer["type"] for outer, _ in entries]
     choice = read_tool_choice(body.get("tool_choice"), tools, is_flat=is_flat, namespaces=namespaces, kinds=kinds)
     return Tools("tools", tools, places, choice, namespaces)
 
@@ -158,11 +169,15 @@ def _read_entry(
     subset: StrictSubset,
     *,
     is_flat: bool,
-    names: re.Pattern[str] = ANY_TOOL_NAME,
-    namespace: str | None = None,
+    names: re.Pattern[str],
+    namespace: str | None,
 ) -> list[tuple[Tool, Place]]:
-    """Returns the tool of an entry with its place; nothing if it is of a type that cannot be called."""
+    """Returns the tool of an entry with its place; nothing if the model cannot call it."""
     kind = outer["type"]
+    if kind == SEARCH and is_flat:
+        if not is_client_search(outer):
+            return []
+        kind, outer = "function", {**outer, "name": SEARCH}
     if kind not in KINDS:
         warn_of_hosted(kind)
         return []
@@ -172,7 +187,24 @@ def _read_entry(
         inner = mapping(outer[kind], place)
     if namespace is not None:
         inner = {**inner, "name": name_in(namespace, required_text(inner, "name", f"{place}."))}
+    if is_only_for_code(inner, place):
+        return []
     return [read_tool(kind, inner, place, subset, names=names)]
+
+
+def is_client_search(entry: Mapping[str, Any]) -> bool:
+    """Returns whether an entry of ``tools`` is a search for tools that the client carries out."""
+    return entry["type"] == SEARCH and entry.get("execution") == "client"
+
+
+def is_only_for_code(tool: Mapping[str, Any], place: str) -> bool:
+    """Returns whether a tool cannot be called by the model, but only by its code, and warns that it is left out."""
+    callers = tool.get("allowed_callers")
+    if callers is None or "direct" in array(callers, f"{place}.allowed_callers"):
+        return False
+    name = required_text(tool, "name", f"{place}.")
+    warn(f"The tool '{name:.128}' is left out: its 'allowed_callers' do not name 'direct'.")
+    return True
 
 
 def warn_of_hosted(kind: str) -> None:
@@ -189,7 +221,7 @@ def name_hosted(kinds: Iterable[str]) -> str:
 
     ``kinds``: types of all tools of the request.
     """
-    return "".join(f" {_left_out(kind)}" for kind in dict.fromkeys(kinds) if kind not in (*KINDS, NAMESPACE))
+    return "".join(f" {_left_out(kind)}" for kind in dict.fromkeys(kinds) if kind not in (*KINDS, NAMESPACE, SEARCH))
 
 
 def omitted(kind: str) -> str:
@@ -350,6 +382,8 @@ def _callable_choice(
                 for tool in tools
                 if namespaces.get(tool.name, ("",))[0] == name
             ]
+        elif kind == SEARCH:
+            kept += [{"type": "function", "name": tool.name} for tool in tools if tool.name == SEARCH]
         elif isinstance(kind, str) and kind not in KINDS:
             warn_of_hosted(kind)
         else:

@@ -72,6 +72,9 @@ class _Open:
 _VALUES = {"output_text": "text", "refusal": "refusal", "reasoning_text": "text", **CALLS}
 """Names of texts in events, by the type of the part or call."""
 
+_WHOLE = "tool_search_call"
+"""Type of the items that are sent whole, without events for their pieces."""
+
 
 def _name(kind: str) -> str:
     """Returns the beginning of the names of events of a part or call."""
@@ -168,7 +171,7 @@ class EventWriter:
         def item(text: str | None, status: str) -> ItemDocument:
             return call_item(head, index, call_id, name, text or "", is_custom=is_custom, status=status)
 
-        self._start("custom_tool_call" if is_custom else "function_call", item, {})
+        self._start(item(None, "in_progress")["type"], item, {})
 
     def _start(self, kind: str, item: Callable[[str | None, str], ItemDocument], about: dict[str, Any]) -> None:
         begun = item(None, "in_progress")
@@ -182,7 +185,8 @@ class EventWriter:
         part.text += text
         part.logprobs += logprobs
         extra: dict[str, Any] = {"logprobs": list(logprobs)} if part.kind == "output_text" else {}
-        self._emit(f"{_name(part.kind)}.delta", **part.about, delta=text, **extra)
+        if part.kind != _WHOLE:
+            self._emit(f"{_name(part.kind)}.delta", **part.about, delta=text, **extra)
 
     def _close(self, status: str) -> None:
         part = self._open
@@ -194,7 +198,8 @@ class EventWriter:
             extra["logprobs"] = part.logprobs
         if part.kind == "function_call":
             extra["name"] = item["name"]
-        self._emit(f"{_name(part.kind)}.done", **part.about, **extra)
+        if part.kind != _WHOLE:
+            self._emit(f"{_name(part.kind)}.done", **part.about, **extra)
         if "content_index" in part.about:
             self._emit("response.content_part.done", **part.about, part=self._part(part.text))
         self._emit("response.output_item.done", output_index=len(self._items), item=item)

@@ -24,7 +24,7 @@ from constrain.fields.values import (
 )
 from constrain.server.http.account import warn
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.tools import name_in, omitted
+from constrain.server.requests.tools import KINDS, NAMESPACE, SEARCH, name_in, omitted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,13 +40,26 @@ PREFIXES = {
     "function_call_output": "fco",
     "custom_tool_call": "ctc",
     "custom_tool_call_output": "ctco",
+    "tool_search_call": "tsc",
+    "tool_search_output": "tso",
+    "additional_tools": "at",
     "reasoning": "rs",
 }
 """Prefixes of the ids of items."""
 
-_RESULTS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}
-CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+_RESULTS = {
+    "function_call_output": "function_call",
+    "custom_tool_call_output": "custom_tool_call",
+    "tool_search_output": "tool_search_call",
+}
+CALLS = {"function_call": "arguments", "custom_tool_call": "input", "tool_search_call": "arguments"}
 """Name of a call's text, by the type of its item."""
+
+SEARCH_ITEMS = ("tool_search_call", "tool_search_output", "additional_tools")
+"""Types of the items by which tools are found while a conversation goes on."""
+
+_WITH_TOOLS = ("tool_search_output", "additional_tools")
+"""Types of items with tools that can be called from there on; here, they can be called in the whole request."""
 
 _MEMBERS = {
     "message": ("role", "content"),
@@ -54,6 +67,9 @@ _MEMBERS = {
     "function_call_output": ("call_id", "output"),
     "custom_tool_call": ("call_id", "name", "namespace", "input"),
     "custom_tool_call_output": ("call_id", "output"),
+    "tool_search_call": ("call_id", "arguments", "execution"),
+    "tool_search_output": ("call_id", "tools", "execution"),
+    "additional_tools": ("role", "tools"),
     "reasoning": ("summary", "content"),
 }
 """Members that say something, by type of the item; the others are accepted."""
@@ -73,6 +89,13 @@ def read_items(given: object) -> list[Item]:
         raise wrong_type("input", "a string or an array", given)
     read = (_item(mapping(item, f"input[{index}]"), f"input[{index}]") for index, item in enumerate(given))
     return [item for item in read if item is not None]
+
+
+def tools_of_items(items: object) -> list[tuple[object, str]]:
+    """Returns the lists of tools in the field ``input``, or in items, with their places."""
+    listed = enumerate(items if isinstance(items, list | tuple) else ())
+    found = [(each, f"input[{index}].tools") for index, each in listed if isinstance(each, dict)]
+    return [(each.get("tools"), place) for each, place in found if each.get("type") in _WITH_TOOLS]
 
 
 def add_ids(items: Sequence[Item], response_id: str) -> list[Item]:
@@ -116,6 +139,16 @@ def _item(item: Mapping[str, Any], place: str) -> Item | None:
                 output = _result_parts(output, f"{place}.output")
             entry = {"type": kind, "call_id": call_id, "output": output, "status": _status(item)}
             return {**_identity(item, place), **entry}
+        case "tool_search_call" | "tool_search_output":
+            key = "tools" if kind in _WITH_TOOLS else CALLS[kind]
+            if key not in item:
+                raise missing(f"{place}.{key}")
+            by_client = item.get("execution") == "client"
+            named = required_text(item, "call_id", f"{place}.") if by_client else None
+            about = {"type": kind, "call_id": named, "execution": "client" if by_client else "server"}
+            return {**_identity(item, place), **about, key: item[key], "status": _status(item)}
+        case "additional_tools":
+            return {**_identity(item, place), "type": kind, "role": "developer", "tools": item.get("tools")}
     warn(f"Items of the type '{kind:.80}' are left out of the input: the model cannot read them here.")
     return None
 
@@ -217,7 +250,10 @@ class _Turn:
 
 
 def conversation(items: Sequence[Item], instructions: str | None = None) -> list[dict[str, Any]]:
-    """Converts checked items to chat messages, with ``instructions`` first. References to items are left out.
+    """Converts checked items to chat messages, with ``instructions`` first.
+
+    References to items are left out, and so are searches for tools that the client did not carry out: all tools of a
+    request are shown anyway.
 
     Raises ``ApiError`` for a call without a result, a result without a call, and content that a message cannot have.
     """
@@ -228,6 +264,8 @@ def conversation(items: Sequence[Item], instructions: str | None = None) -> list
         kind = item["type"]
         if kind == REFERENCE:
             warn(f"The item '{item['id']:.80}' is left out of the input: no kept response has it.")
+        elif kind == "additional_tools" or item.get("execution") == "server":
+            pass
         elif kind in _RESULTS:
             _add_result(pending, item)
             answer = None
@@ -272,8 +310,18 @@ def _add_result(pending: Mapping[tuple[str, str], list[tuple[_Turn, int]]], item
     if not calls:
         raise ApiError(f"No tool call found for {kind.replace('_', ' ')} output with call_id {call_id}.", param="input")
     turn, position = calls.pop()
+    if kind == "tool_search_call":
+        turn.results[position] = _names_found(item["tools"]) or "No tool was found."
+        return
     output = item["output"]
     turn.results[position] = output if isinstance(output, str) else _text(output)
+
+
+def _names_found(tools: Sequence[Mapping[str, Any]]) -> str:
+    """Returns the names of tools that a search has found, as the model is shown them."""
+    listed = [(None, each) for each in tools if each["type"] != NAMESPACE]
+    listed += [(space["name"], each) for space in tools if space["type"] == NAMESPACE for each in space["tools"]]
+    return "\n".join(f"[tool {name_in(space, each['name'])}]" for space, each in listed if each["type"] in KINDS)
 
 
 def _text(parts: Sequence[Mapping[str, Any]]) -> str:
@@ -302,6 +350,9 @@ def _messages(turn: _Turn) -> list[dict[str, Any]]:
 
 
 def _call(item: Item) -> dict[str, Any]:
+    if item["type"] == "tool_search_call":
+        called = {"name": SEARCH, "arguments": _called_with(item, "arguments", "")}
+        return {"id": item["call_id"], "type": "function", "function": called}
     kind, key = ("function", "arguments") if item["type"] == "function_call" else ("custom", "input")
     name = name_in(item.get("namespace"), item["name"])
     return {"id": item["call_id"], "type": kind, kind: {"name": name, key: item[key]}}

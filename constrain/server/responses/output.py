@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from dataclasses import dataclass
 from itertools import accumulate
@@ -13,6 +14,7 @@ from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.calls import CustomCall
 from constrain.engine.captures import captures_object
 from constrain.generation.logprobs import logprob_objects
+from constrain.server.requests.tools import SEARCH
 from constrain.server.responses.input import CALLS, PREFIXES
 from constrain.server.serving.extension import extension
 
@@ -207,6 +209,9 @@ def call_item(
     head: ResponseHead, index: int, call_id: str, name: str, text: str, *, is_custom: bool, status: str
 ) -> ItemDocument:
     """Returns a call item with its arguments or input. ``name``: name that the model calls, with its namespace."""
+    if name == SEARCH and head.request.searches:
+        about = {"type": "tool_search_call", "call_id": call_id, "execution": "client", "status": status}
+        return {"id": head.item_id(about["type"], index), **about, "arguments": json.loads(text or "{}")}
     kind = [*CALLS][is_custom]
     item = {"id": head.item_id(kind, index), "type": kind, "call_id": call_id, "name": name}
     if name in head.request.namespaces:

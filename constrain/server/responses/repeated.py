@@ -12,10 +12,10 @@ from constrain.chat.tools.kinds import CustomTool
 from constrain.generation.options import MODELS_OWN
 from constrain.llama.decoding.sampler import Sampling
 from constrain.server.requests.formats import TEXT_FORMAT, find_schema
-from constrain.server.requests.tools import KINDS, NAMESPACE
+from constrain.server.requests.tools import KINDS, NAMESPACE, SEARCH, is_client_search, name_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from constrain.chat.tools.kinds import Tool
     from constrain.generation.options import ChatOptions
@@ -33,21 +33,34 @@ def repeat_sampling(options: ChatOptions) -> dict[str, Any]:
 
 def repeat_tools(tools: Tools, body: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns ``tools``, each with all its members, without those that were left out."""
-    made = iter(tools.all)
-    return [_repeat_tool(each, made) for each in body.get("tools") or () if each["type"] in (*KINDS, NAMESPACE)]
+    made = {tool.name: tool for tool in tools.all}
+    found = (_repeat_tool(each, made, None) for each in body.get("tools") or ())
+    return [each for each in found if each is not None]
 
 
-def _repeat_tool(document: Mapping[str, Any], made: Iterator[Tool]) -> dict[str, Any]:
-    if document["type"] == NAMESPACE:
-        inner = [_repeat_tool(each, made) for each in document["tools"] if each["type"] in KINDS]
-        named = {"name": document["name"], "description": str(document.get("description") or "")}
-        return {"type": NAMESPACE, **named, "tools": inner}
-    tool = next(made)
-    shown = {"type": document["type"], "name": document["name"]}
+def _repeat_tool(document: Mapping[str, Any], made: Mapping[str, Tool], namespace: str | None) -> dict[str, Any] | None:
+    kind, named = document["type"], document.get("name")
+    if kind == NAMESPACE:
+        inner = (_repeat_tool(each, made, named) for each in document["tools"])
+        about = {"name": named, "description": str(document.get("description") or "")}
+        return {"type": NAMESPACE, **about, "tools": [each for each in inner if each is not None]}
+    if kind == SEARCH:
+        shown = {"type": kind, "execution": "client" if is_client_search(document) else "server"}
+        described = document.get("description")
+        shown |= {"description": described} if isinstance(described, str) else {}
+        return shown | ({"parameters": document["parameters"]} if "parameters" in document else {})
+    tool = made.get(name_in(namespace, named)) if kind in KINDS and named else None
+    if tool is None:
+        return None
+    shown = {"type": kind, "name": named}
     if tool.description:
         shown["description"] = tool.description
+    if isinstance(document.get("defer_loading"), bool):
+        shown["defer_loading"] = document["defer_loading"]
     if isinstance(tool, CustomTool):
         return {**shown, "format": document.get("format") or {"type": "text"}}
+    if isinstance(document.get("output_schema"), dict):
+        shown["output_schema"] = document["output_schema"]
     return {**shown, "parameters": tool.parameters, "strict": bool(document.get("strict"))}
 
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from constrain.chat.tools.checks import checked_before
 from constrain.chat.tools.kinds import CustomTool
 from constrain.fields.declared import Flag, Reads, Text, inside, within
 from constrain.fields.logprobs import logprobs_options
@@ -24,8 +25,8 @@ from constrain.server.requests.places import Places
 from constrain.server.requests.question import Asked, Question
 from constrain.server.requests.refusals import RESPONSES_FIELDS, unsupported
 from constrain.server.requests.streams import Streaming
-from constrain.server.requests.tools import read_tools
-from constrain.server.responses.input import conversation, read_items
+from constrain.server.requests.tools import is_client_search, read_tools
+from constrain.server.responses.input import conversation, read_items, tools_of_items
 from constrain.server.responses.repeated import (
     repeat_reasoning,
     repeat_sampling,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from constrain.chat.tools.kinds import Tool
     from constrain.generation.options import ChatOptions
     from constrain.server.requests.formats import Format
     from constrain.server.responses.input import Item
@@ -101,7 +103,7 @@ class ResponseBody(VoteFields, ContentFields, ThinkingFields, ShowingFields, Dra
             raise missing("input")
         items = [] if self.input is None else read_items(self.input)
         given = self.given("tools", "tool_choice")
-        tools = read_tools(given, settings.strict_subset, is_flat=True)
+        tools = read_tools(given, settings.strict_subset, is_flat=True, more=tools_of_items(self.input))
         content = read_format((self.text or {}).get("format"), TEXT_FORMAT, settings.strict_subset)
         content = self.content({"text.format": content})
         if self.store and not keeps:
@@ -151,6 +153,7 @@ class ResponseBody(VoteFields, ContentFields, ThinkingFields, ShowingFields, Dra
             places=Places("input", name, tools.field, tools.places),
             custom_tools=frozenset(tool.name for tool in tools.all if isinstance(tool, CustomTool)),
             namespaces=tools.namespaces,
+            searches=any(map(is_client_search, given.get("tools") or ())),
             n=n,
             store=store,
             repeated=repeated,
@@ -192,6 +195,7 @@ class ResponsesRequest(Asked):
         places: names of the request's fields for later errors.
         custom_tools: names of the tools that take a text.
         namespaces: namespace and name of each tool of a namespace, by the name that the model calls.
+        searches: whether the model may ask the client for more tools, by a call of ``SEARCH``.
         n: number of answers that vote on the response; 1 without a vote.
         store: whether the response is kept.
         repeated: fields that the response repeats.
@@ -206,6 +210,7 @@ class ResponsesRequest(Asked):
     places: Places
     custom_tools: frozenset[str]
     namespaces: Mapping[str, tuple[str, str]]
+    searches: bool
     n: int
     store: bool
     repeated: dict[str, Any]
@@ -213,9 +218,29 @@ class ResponsesRequest(Asked):
 
     def asking(self, previous: Sequence[Item] = ()) -> Self:
         """Returns the request with its question; ``previous`` as for ``messages``. Raises ``ApiError``."""
-        messages = self.messages(previous)
-        question = Question(messages, self.content, self.options, self.places, self.n, vote=self.n > 1)
-        return replace(self, questions=(question,))
+        found = self._with_tools_of(previous)
+        messages = found.messages(previous)
+        question = Question(messages, found.content, found.options, found.places, found.n, vote=found.n > 1)
+        return replace(found, questions=(question,))
+
+    def _with_tools_of(self, previous: Sequence[Item]) -> Self:
+        """Returns the request with the tools that were found earlier in the conversation, which were checked then."""
+        with checked_before():
+            found = read_tools({}, "off", is_flat=True, more=tools_of_items(previous))
+        own: tuple[Tool, ...] = tuple(self.options.get("tools", ()))  # type: ignore[arg-type]
+        known = {tool.name for tool in own}
+        new = tuple(tool for tool in found.all if tool.name not in known)
+        if not new:
+            return self
+        parallel, choice = self.repeated["parallel_tool_calls"], self.repeated["tool_choice"]
+        options: ChatOptions = {"parallel_tool_calls": parallel, "tool_choice": choice, **self.options}
+        return replace(
+            self,
+            options={**options, "tools": own + new},
+            places=replace(self.places, of_tools={**found.places, **self.places.of_tools}),
+            custom_tools=self.custom_tools.union(tool.name for tool in new if isinstance(tool, CustomTool)),
+            namespaces={**found.namespaces, **self.namespaces},
+        )
 
     def messages(self, previous: Sequence[Item] = ()) -> list[dict[str, Any]]:
         """Returns the conversation as chat messages.

@@ -59,6 +59,10 @@ def reading_key(document: Mapping[str, Any]) -> bytes:
         for name, value in document.items()
         if name in PEERS or (name not in _QUICK and isinstance(value, dict | list))
     }
+    if isinstance(items := document.get("input"), list):  # some items of a response's input have tools
+        slow |= {
+            f"input[{index}]": each for index, each in enumerate(items) if isinstance(each, dict) and "tools" in each
+        }
     return hashlib.sha256(json.dumps(slow, sort_keys=True).encode()).digest() if slow else b""
 
 

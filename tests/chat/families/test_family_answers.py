@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain.chat.answers.choices import Calls, Reasoning, Value
+from constrain.chat.answers.choices import Calls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families import forms as families
 from constrain.chat.families.format import ToolFormat
@@ -101,6 +101,19 @@ def test_random_answers_of_families_are_valid(name: str, mode: str) -> None:
         assert parsed.calls or calls is not Calls.REQUIRED
         assert not (parsed.calls and calls is Calls.NONE)
         assert len(parsed.calls) <= 1 or mode not in ("named", "one")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_may_begin_alike_and_have_all_signs(name: str) -> None:
+    family, schema = Family(name), '{"properties": {"a": {"enum": ["b"]}}}'
+    tools = tuple(FunctionCalls(called, schema) for called in ("read", "read.file", "read.file/all-" + "x" * 113))
+    answer = AnswerLanguage(family.form, special=family.names, tools=tools, calls=Calls.REQUIRED, parallel=False)
+    constraint = constrain.compile(answer, family.vocabulary, cache=False)
+    for tool in tools:
+        alone = constrain.compile(replace(answer, tools=(tool,)), family.vocabulary, cache=False)
+        text = alone.matcher().shortest_completion()
+        assert constraint.accepts(text)
+        assert [call.name for call in read_answer(answer, text).calls] == [tool.name]
 
 
 @pytest.mark.slow(but=("gemma3-Reasoning.OPENED", "llama3-json-Reasoning.OPENED", "llama3-json-Reasoning.OPTIONAL"))

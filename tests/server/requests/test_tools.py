@@ -9,13 +9,16 @@ import pytest
 from openai.types.responses import Response
 
 from constrain.chat.answers.choice import read_choice
+from constrain.chat.reading.events import ArgumentsDelta, CallEnded, CallStarted
 from constrain.server.chat.request import ChatBody
 from constrain.server.http.account import Account
 from constrain.server.http.errors import ApiError
 from constrain.server.messages.request import MessagesBody
 from constrain.server.ollama.request import ChatBody as OllamaChatBody
+from constrain.server.responses.events import EventWriter
 from constrain.server.responses.output import ResponseHead, call_item, unfinished_response
 from constrain.server.responses.request import ResponseBody, ResponsesRequest
+from constrain.server.sandbox.reading import reading_key
 from constrain.server.settings import Settings
 from tests.support import each_row, for_each
 
@@ -26,7 +29,7 @@ NESTED = {"type": "function", "function": {"name": "f", "parameters": PARAMETERS
 
 HOSTED = (
     *("web_search", "web_search_preview_2025_03_11", "image_generation", "code_interpreter", "computer_use_preview"),
-    *("mcp", "tool_search", "file_search", "local_shell", "a_type_of_next_year"),
+    *("mcp", "mcp_toolset", "file_search", "local_shell", "a_type_of_next_year"),
 )
 
 
@@ -181,15 +184,126 @@ def test_names_are_those_of_the_protocol(protocol: str, name: str, is_allowed: b
     assert "name=" not in caught.value.message
 
 
-def test_a_tool_that_only_code_calls_is_left_out(account: Account) -> None:
-    tools = [
-        {"name": name, "input_schema": PARAMETERS, "allowed_callers": callers}
-        for name, callers in (("f", ["direct", "code_execution_20250825"]), ("g", ["code_execution_20250825"]))
-    ]
-    tools.append({"name": "h", "input_schema": PARAMETERS, "defer_loading": True})
-    assert named(messages({"tools": tools})) == ["f", "h"]
+@for_each("protocol, code", ("messages", "code_execution_20250825"), ("responses", "programmatic"))
+def test_a_tool_that_only_code_calls_is_left_out(protocol: str, code: str, account: Account) -> None:
+    account.warnings = ()
+    read, tool = PROTOCOLS[protocol]
+    tools = [{**tool, "allowed_callers": ["direct", code]}, {**tool, "name": "g", "allowed_callers": [code]}]
+    assert named(read({"tools": tools})) == ["f"]
     [warning] = account.warnings
     assert "'g'" in warning
+
+
+LATER: dict[str, list[dict[str, Any]]] = {
+    "responses": [
+        {**FLAT, "defer_loading": True},
+        {"type": "custom", "name": "g", "defer_loading": True},
+        {"type": "tool_search"},
+        {"type": "tool_search", "execution": "server"},
+    ],
+    "messages": [
+        {"name": "f", "input_schema": PARAMETERS, "defer_loading": True},
+        {"name": "g", "input_schema": PARAMETERS, "defer_loading": True},
+        {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"},
+        {"type": "tool_search_tool_bm25", "name": "tool_search_tool_bm25"},
+    ],
+}
+"""Tools to be loaded later, and searches for them on the server, in the form of a protocol."""
+
+
+@for_each("protocol", LATER)
+def test_tools_that_are_to_be_loaded_later_can_be_called_and_need_no_search(protocol: str, account: Account) -> None:
+    account.warnings = ()
+    read, _ = PROTOCOLS[protocol]
+    assert named(read({"tools": LATER[protocol]})) == ["f", "g"]
+    assert not account.warnings
+
+
+SEARCH_TOOL = {"type": "tool_search", "execution": "client", "parameters": PARAMETERS}
+
+
+def searching(items: list[dict[str, Any]], **fields: Any) -> ResponsesRequest:
+    search = {**SEARCH_TOOL, "description": "Finds."}
+    return ResponseBody.ask({"model": "m", "input": [*USER, *items], "tools": [FLAT, search], **fields}, Settings())
+
+
+def search_items(execution: str) -> list[dict[str, Any]]:
+    asked = {"type": "tool_search_call", "call_id": "call_1", "execution": execution, "arguments": {"q": "mail"}}
+    space = {**SPACE, "tools": [FLAT, {**CUSTOM, "defer_loading": True}]}
+    found = {"type": "tool_search_output", "call_id": "call_1", "execution": execution, "tools": [FLAT, space]}
+    return [asked, found]
+
+
+def test_a_search_that_the_client_carries_out_is_called_like_a_function() -> None:
+    request = searching([])
+    assert named(dict(request.options)) == ["f", "tool_search"]
+    head = ResponseHead(request, "resp_" + "a" * 48, 0.0, "m", 0.8)
+    item = call_item(head, 0, "call_1", "tool_search", '{"q": "mail"}', is_custom=False, status="completed")
+    assert (item["type"], item["execution"], item["arguments"]) == ("tool_search_call", "client", {"q": "mail"})
+    writer = EventWriter(head)
+    events = [
+        event
+        for each in (CallStarted(0, "call_1", "tool_search"), ArgumentsDelta(0, '{"q": "mail"}'), CallEnded(0))
+        for event in writer.write(each)
+    ]
+    assert [event["type"] for event in events] == ["response.output_item.added", "response.output_item.done"]
+    assert [event["item"]["status"] for event in events] == ["in_progress", "completed"]
+    assert events[-1]["item"] == item
+    response = unfinished_response(head).to_dict()
+    assert response["tools"] == [{**FLAT, "strict": False}, {**SEARCH_TOOL, "description": "Finds."}]
+
+
+@for_each("execution, roles", ("client", ["user", "assistant", "tool"]), ("server", ["user"]))
+def test_tools_that_a_search_has_found_can_be_called(execution: str, roles: list[str], account: Account) -> None:
+    account.warnings = ()
+    request = searching(search_items(execution))
+    assert named(dict(request.options)) == ["f", "tool_search", "docs.f", "docs.patch"]
+    assert (request.namespaces["docs.f"], request.custom_tools) == (("docs", "f"), {"docs.patch"})
+    assert [each["role"] for each in request.messages()] == roles
+    assert not account.warnings
+    more = searching([{"type": "additional_tools", "role": "developer", "tools": [{**FLAT, "name": "g"}]}])
+    assert named(dict(more.options)) == ["f", "tool_search", "g"]
+    assert [each["role"] for each in more.messages()] == ["user"]
+
+
+def test_the_model_reads_what_its_search_has_found_and_continues_with_it() -> None:
+    request = searching(search_items("client"))
+    [_, caller, result] = request.messages()
+    assert caller["tool_calls"][0]["function"] == {"name": "tool_search", "arguments": '{"q": "mail"}'}
+    assert result["content"] == "[tool f]\n[tool docs.f]\n[tool docs.patch]"
+    later = ResponseBody.ask({"model": "m", "input": "Go on", "parallel_tool_calls": False}, Settings())
+    continued = later.asking(request.items)
+    assert named(dict(continued.options)) == ["f", "docs.f", "docs.patch"]
+    assert continued.options["parallel_tool_calls"] is False
+    assert continued.questions[0].places.of_tools.keys() == {"f", "docs.f", "docs.patch"}
+
+
+def test_a_wrong_tool_that_a_search_has_found_is_named_by_its_place() -> None:
+    wrong = [{**each, "tools": [{**FLAT, "name": "two words"}]} for each in search_items("client")[1:]]
+    with pytest.raises(ApiError, match="no tool can be called") as caught:
+        searching([search_items("client")[0], *wrong])
+    assert caught.value.param == "input[2].tools[0].name"
+    assert reading_key({"input": [*USER, *wrong]})
+    assert reading_key({"input": USER}) == b""
+
+
+def test_blocks_of_a_search_on_anthropics_servers_need_no_warning(account: Account) -> None:
+    account.warnings = ()
+    reference = {"type": "tool_reference", "tool_name": "f"}
+    blocks = [
+        {"type": "server_tool_use", "id": "srv_1", "name": "tool_search_tool_regex", "input": {"query": "f"}},
+        {
+            "type": "tool_search_tool_result",
+            "tool_use_id": "srv_1",
+            "content": {"type": "tool_search_tool_search_result", "tool_references": [reference]},
+        },
+        {"type": "tool_use", "id": "t1", "name": "g", "input": {}},
+    ]
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": [reference]}
+    turns = [*USER, {"role": "assistant", "content": blocks}, {"role": "user", "content": [result]}]
+    asked = MessagesBody.ask({"model": "m", "max_tokens": 9, "messages": turns}, Settings())
+    assert asked.question.prompt[-1]["content"] == "[tool f]"
+    assert not account.warnings
 
 
 @each_row(
