@@ -42,7 +42,7 @@ def read_message_tools(body: Mapping[str, Any], subset: StrictSubset) -> tuple[C
     found = [each for each in read if each is not None]
     places, tools = places_of(found, "tools"), tuple(tool for tool, _ in found)
     choice, is_parallel = _read_choice(body, tools, [each.get("type") or "custom" for each in given])
-    return Tools("tools", tools, places, choice, {}).options(parallel=is_parallel), places
+    return Tools("tools", tools, places, choice, {}, {}).options(parallel=is_parallel), places
 
 
 def _read_tool(given: Mapping[str, Any], place: str, subset: StrictSubset) -> tuple[Tool, Place] | None:

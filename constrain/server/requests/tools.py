@@ -82,6 +82,7 @@ class Tools:
         places: place of each tool's schema or grammar, by its name.
         choice: ``tool_choice`` of the request; None if it has none.
         namespaces: namespace and name of each tool of a namespace, by the name that the model calls.
+        outputs: JSON Schema of each function's results, by the name that the model calls, if it has one.
     """
 
     field: str
@@ -89,6 +90,7 @@ class Tools:
     places: Mapping[str, Place]
     choice: Any
     namespaces: Mapping[str, tuple[str, str]]
+    outputs: Mapping[str, dict[str, Any]]
 
     def options(self, *, parallel: bool) -> ChatOptions:
         """Returns the options for the tools. ``parallel``: whether there may be several calls."""
@@ -125,6 +127,7 @@ def read_tools(
     """
     found: list[tuple[Tool, Place]] = []
     namespaces: dict[str, tuple[str, str]] = {}
+    outputs: dict[str, dict[str, Any]] = {}
     kinds: list[str] = []
     known: set[str] = set()
     for given, field in (([] if body.get("tools") is None else body["tools"], "tools"), *more):
@@ -138,13 +141,15 @@ def read_tools(
                 for tool, where in _read_entry(*each, subset, is_flat=is_flat, names=allowed, namespace=inside):
                     if field == "tools" or tool.name not in known:
                         found.append((tool, where))
+                        if isinstance(output := each[0].get("output_schema"), dict):
+                            outputs[tool.name] = output
                         if inside is not None:
                             namespaces[tool.name] = inside, tool.name.removeprefix(name_in(inside, ""))
                     known.add(tool.name)
     places, tools = places_of(found, "tools"), tuple(tool for tool, _ in found)
     _warn_of_many(tools, subset)
     choice = read_tool_choice(body.get("tool_choice"), tools, is_flat=is_flat, namespaces=namespaces, kinds=kinds)
-    return Tools("tools", tools, places, choice, namespaces)
+    return Tools("tools", tools, places, choice, namespaces, outputs)
 
 
 def _warn_of_many(tools: Sequence[Tool], subset: StrictSubset) -> None:
@@ -432,4 +437,5 @@ def read_functions(body: Mapping[str, Any], subset: StrictSubset) -> Tools:
     choice = body.get("function_call")
     if isinstance(choice, dict):
         choice = {"type": "function", "function": {"name": choice.get("name")}}
-    return Tools("functions", tools, places, read_tool_choice(choice, tools, "function_call", modes=_OLD_MODES), {})
+    choice = read_tool_choice(choice, tools, "function_call", modes=_OLD_MODES)
+    return Tools("functions", tools, places, choice, {}, {})

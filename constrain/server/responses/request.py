@@ -33,6 +33,7 @@ from constrain.server.responses.repeated import (
     repeat_text,
     repeat_tools,
 )
+from constrain.server.responses.results import warn_of_results
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,6 +105,7 @@ class ResponseBody(VoteFields, ContentFields, ThinkingFields, ShowingFields, Dra
         items = [] if self.input is None else read_items(self.input)
         given = self.given("tools", "tool_choice")
         tools = read_tools(given, settings.strict_subset, is_flat=True, more=tools_of_items(self.input))
+        warn_of_results(items, tools.outputs)
         content = read_format((self.text or {}).get("format"), TEXT_FORMAT, settings.strict_subset)
         content = self.content({"text.format": content})
         if self.store and not keeps:
