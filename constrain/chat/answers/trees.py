@@ -22,6 +22,7 @@ from constrain.chat.answers.structure import (
     template_parts,
     tree,
 )
+from constrain.remembering import remembered
 
 if TYPE_CHECKING:
     from constrain.chat.answers.choices import Choices, FunctionCalls
@@ -82,8 +83,20 @@ def value_of(form: ToolFormat, tool: FunctionCalls | CustomCalls) -> Variable:
     return _template(form, tool).value
 
 
+TREE_BYTES = 32 << 20
+"""Bytes that the trees of the latest answers may take together: 32 MiB; beyond it, the oldest are dropped."""
+
+
+def _tree_bytes(answer: Choices) -> int:
+    return 10_000 + sum(2_000 + 20 * len(tool.name) for tool in answer.tools)
+
+
+@remembered(64, TREE_BYTES, _tree_bytes)
 def answer_trees(answer: Choices) -> AnswerTrees:
-    """Builds the trees of an answer. Raises ValueError for a malformed form."""
+    """Builds the trees of an answer, which nobody may change. Raises ValueError for a malformed form.
+
+    The grammar of an answer and each of its readers ask for them, and most requests of a conversation have one answer.
+    """
     form, names = answer.format, frozenset(answer.special)
     callable_tools = answer.callable_tools()
     templates = {index: _template(form, tool) for index, tool in enumerate(answer.tools)}
