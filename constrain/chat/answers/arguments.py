@@ -6,13 +6,14 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from constrain.chat.answers.choices import CustomCalls, Value
 from constrain.chat.families.format import ArgumentStyle
 from constrain.chat.tools.compiled import ToolArguments, compile_arguments
+from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
     from constrain.chat.answers.choices import Choices, FunctionCalls
     from constrain.chat.families.format import Element
-    from constrain.json_schema.compiler import CompiledSchema
     from constrain.language.grammar import Grammar
 
 _PYTHON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|True|False|None')
@@ -23,22 +24,27 @@ _PYTHON_VALUE = re.compile(rb'"(?:[^"\\]|\\.)*"?|[^"\[\]{}]|[\[\]{}]', re.DOTALL
 
 def arguments_grammar(answer: Choices, tool: FunctionCalls, *, keys_apart: bool) -> Grammar:
     """Returns the grammar of a tool's arguments, in the notation of the answer's form; see ``ToolArguments``."""
-    return _compiled(answer, tool, keys_apart=keys_apart).part
+    return compile_arguments(tool_arguments(answer, tool, keys_apart=keys_apart)).part
 
 
 def raw_arguments(answer: Choices, tool: FunctionCalls) -> frozenset[str]:
     """Returns the names of the arguments that are written as plain text, without quotes and escapes."""
     if answer.format.style is not ArgumentStyle.XML:
         return frozenset()
-    return _compiled(answer, tool, keys_apart=False).raw_arguments
+    return compile_arguments(tool_arguments(answer, tool, keys_apart=False)).raw_arguments
 
 
-def _compiled(answer: Choices, tool: FunctionCalls, *, keys_apart: bool) -> CompiledSchema:
+def reads_languages(answer: Choices) -> bool:
+    """Returns whether an answer has content or inputs of a grammar, so that arguments have ``keys_apart``."""
+    sources = (answer.content, *(each.input for each in answer.tools if isinstance(each, CustomCalls)))
+    return any(not isinstance(each, Regex | Value | None) for each in sources)
+
+
+def tool_arguments(answer: Choices, tool: FunctionCalls, *, keys_apart: bool) -> ToolArguments:
+    """Returns the arguments of a tool as they are compiled for an answer."""
     style = answer.format.style
     element = answer.format.element if style is ArgumentStyle.XML else None
-    return compile_arguments(
-        ToolArguments(tool.parameters, tool.closed, tool.typed, answer.policies, style, element, keys_apart)
-    )
+    return ToolArguments(tool.parameters, tool.closed, tool.typed, answer.policies, style, element, keys_apart)
 
 
 def json_of_python(written: str) -> str:

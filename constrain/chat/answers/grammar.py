@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from constrain import kernel
 from constrain.chat.answers import structure
-from constrain.chat.answers.arguments import arguments_grammar
+from constrain.chat.answers.arguments import arguments_grammar, reads_languages
 from constrain.chat.answers.assembly import BEGIN, END, Assembly, is_apart, may_begin_with
-from constrain.chat.answers.choices import REFUSAL, Calls, CustomCalls, FunctionCalls, Reasoning, Value
+from constrain.chat.answers.choices import REFUSAL, Calls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.inputs import add_json_input, add_raw_input
 from constrain.chat.answers.structure import CONTENT, PREAMBLE, REASONING, SpecialName, Variable, structure_parts
 from constrain.chat.answers.trees import answer_trees, begins_with_text, has_preamble, value_of
@@ -28,7 +28,6 @@ from constrain.language.tree import ANY_BYTES, CharClass, Complement, Expression
 from constrain.regex.anchors import sequence, union
 from constrain.regex.free_text import ANY_TEXT, up_to
 from constrain.regex.parsing.parser import parse_pattern
-from constrain.regex.source import Regex
 from constrain.work import asked
 
 if TYPE_CHECKING:
@@ -60,8 +59,7 @@ class _Form:
         self.values: dict[int, int] = {}
         self.content: int | None = None
         self.reasoning = BEGIN
-        sources = (answer.content, *(each.input for each in answer.tools if isinstance(each, CustomCalls)))
-        self.has_languages = any(not isinstance(each, Regex | Value | None) for each in sources)
+        self.has_languages = reads_languages(answer)
 
     def add_begin(self) -> None:
         """Adds the reasoning section and all that follows it."""

@@ -5,6 +5,7 @@ Threads find and unpack constraints; the process of a ``session`` compiles them.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import pickle
@@ -16,18 +17,23 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from constrain.chat.answers.arguments import reads_languages, tool_arguments
+from constrain.chat.answers.choices import FunctionCalls
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.reading.events import TextDelta
 from constrain.chat.reading.reader import CallEnded, CallStarted, Reader
+from constrain.chat.tools.compiled import compile_arguments
 from constrain.engine.compiling import to_compile
 from constrain.errors import BudgetError, ConstrainError, LimitError
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.places import report_place
 from constrain.server.sandbox.parts import answer_error, part_error, parts_of
+from constrain.server.sandbox.workers import workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from constrain.chat.tools.compiled import ToolArguments
     from constrain.engine.compiling import ToCompile
     from constrain.engine.constraint import Constraint, Matcher, Packed
     from constrain.generation.options import AnswerSettings
@@ -68,6 +74,12 @@ _REMEMBERED = 256
 """Constraints whose refusals are remembered: 256, so that a client, or the lines of a batch, which send one again cost
 nothing; beyond it, the oldest are forgotten.
 """
+
+_TAUGHT_FROM = 32
+"""Tools from which a list is long."""
+
+_QUICK_STEPS = 20_000
+"""Steps, about 10 milliseconds, beyond which the program of the sandbox does not compile a tool itself."""
 
 _ROOM = 4096
 """Tokens of an answer without a limit, for the trial walks."""
@@ -123,6 +135,7 @@ async def compile_for(
             if constraint is None:
                 packed = await _compile_in_sandbox(plan, question, session)
                 constraint = await in_thread(partial(wanted.unpack, packed))
+                await _teach(plan.language, session)
     return constraint, time.perf_counter() - started
 
 
@@ -154,6 +167,26 @@ async def _compile_in_sandbox(plan: Plan, question: Question, session: Session) 
         while len(refusals) > _REMEMBERED:
             refusals.popitem(last=False)
     raise refusal
+
+
+async def _teach(language: Language, session: Session) -> None:
+    """Has the program of the sandbox learn the tools of a long list, for the next list, in which few differ.
+
+    The tools that took many steps are left out: while the program learns, it forks no process.
+    """
+    answer = language.schema
+    if isinstance(answer, AnswerLanguage) and len(answer.callable_tools()) >= _TAUGHT_FROM:
+        with contextlib.suppress(LimitError, ApiError):  # the constraint is there already
+            quick = await session.run(None, quick_tools, answer)
+            asyncio.get_running_loop().run_in_executor(None, workers().teach, quick)
+
+
+def quick_tools(answer: AnswerLanguage) -> list[ToolArguments]:
+    """Returns the arguments of the tools of an answer that were compiled in few steps."""
+    keys_apart, called = reads_languages(answer), (answer.tools[index] for index in answer.callable_tools())
+    functions = (tool for tool in called if isinstance(tool, FunctionCalls))
+    found = (tool_arguments(answer, tool, keys_apart=keys_apart) for tool in functions)
+    return [each for each in found if compile_arguments(each).steps <= _QUICK_STEPS]
 
 
 async def _explain_limit(order: _Order, vocabulary: Vocabulary, session: Session, error: LimitError) -> ApiError:
@@ -195,7 +228,7 @@ def require_parts(parts: Sequence[Part], order: _Order) -> None:
     for part in parts:
         report_place(part.place)
         try:
-            _compile_and_try(part.language, [part], order)
+            _compile_and_try(part.language(), [part], order)
         except ConstrainError as error:
             raise part_error(part.place, error, order.content) from error
 

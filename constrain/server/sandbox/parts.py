@@ -21,29 +21,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of an answer. ``language``: answers that consist of this part only; ``tool``: its name, "" for content."""
+    """A part of an answer.
+
+    Attributes:
+        place: its place in the request.
+        whole: language of the answer.
+        tool: its name; ``""`` for content.
+    """
 
     place: Place
-    language: Language
+    whole: Language
     tool: str = ""
+
+    def language(self) -> Language:
+        """Returns the language of answers that consist of this part only."""
+        answer = self.whole.schema
+        if not isinstance(answer, AnswerLanguage):
+            return self.whole
+        if not self.tool:
+            alone = replace(answer, tools=(), allowed=None, calls=Calls.NONE, reasoning=Reasoning.NONE)
+            return replace(self.whole, schema=alone)
+        tools = tuple(tool for tool in answer.tools if tool.name == self.tool)
+        one = replace(
+            answer, tools=tools, allowed=None, calls=Calls.REQUIRED, parallel=False, content=None, refusal=False
+        )
+        return replace(self.whole, schema=replace(one, reasoning=Reasoning.NONE))
 
 
 def parts_of(language: Language, content: Format | None, places: Places) -> list[Part]:
     """Returns the parts of a language: content, and each tool that may be called."""
     parts = [] if content is None else [Part(content.place, language)]
-    if not isinstance(language.schema, AnswerLanguage):
+    answer = language.schema
+    if not isinstance(answer, AnswerLanguage):
         return parts
-    answer = replace(language.schema, reasoning=Reasoning.NONE)
-    if content is not None:
-        alone = replace(answer, tools=(), allowed=None, calls=Calls.NONE)
-        parts = [] if answer.calls is Calls.REQUIRED else [Part(content.place, replace(language, schema=alone))]
-    for index in answer.callable_tools():
-        tool = answer.tools[index]
-        one = replace(
-            answer, tools=(tool,), allowed=None, calls=Calls.REQUIRED, parallel=False, content=None, refusal=False
-        )
-        parts.append(Part(places.of_tools[tool.name], replace(language, schema=one), tool.name))
-    return parts
+    if answer.calls is Calls.REQUIRED:
+        parts = []
+    names = [answer.tools[index].name for index in answer.callable_tools()]
+    return [*parts, *(Part(places.of_tools[name], language, name) for name in names)]
 
 
 def part_error(place: Place, error: ConstrainError, content: Format | None) -> ApiError:

@@ -5,7 +5,8 @@
        +------ how it ended ---+                        |
        +------------ calls and their results -----------+
 
-A forked process inherits the vocabularies that this program has learned. Nothing of a request stays in this program.
+A forked process inherits the vocabularies and the grammars of tools that this program has learned. Nothing else of a
+request stays in this program.
 The system limits every process: SIGPROF ends a process that has used its CPU time, and one that asks for too much
 memory ends by a ``MemoryError``. Any other end of a process is a fault of the server, which is told the signal. A
 process whose session closes the connection is killed.
@@ -27,6 +28,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from constrain import kernel
+from constrain.chat.tools.compiled import compile_arguments
 from constrain.chat.tools.openai import tool_from_json
 from constrain.errors import ConstrainError
 from constrain.fields.values import FieldError
@@ -43,13 +45,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import BinaryIO
 
+    from constrain.chat.tools.compiled import ToolArguments
     from constrain.server.requests.places import Place
     from constrain.vocabulary.table import TokenTable
 
 FORK = b"f"
 LEARN = b"l"
+LEARN_TOOLS = b"t"
 """Orders of the server. FORK: fork a process for the attached connection. LEARN: learn a vocabulary, for all later
-processes.
+processes. LEARN_TOOLS: compile the arguments of tools for them, which a process has compiled before in few steps.
 """
 
 READY = "ready"
@@ -163,6 +167,8 @@ def main(control: socket.socket, modules: Sequence[str]) -> None:
             elif kind == LEARN:
                 fingerprint, table = pickle.loads(_message(control))  # noqa: S301 - from our own processes
                 _learn(fingerprint, table)
+            elif kind == LEARN_TOOLS:
+                _learn_tools(pickle.loads(_message(control)))  # noqa: S301 - from our own processes
             else:
                 break
     children.kill()
@@ -199,6 +205,13 @@ def _learn(fingerprint: bytes, table: TokenTable) -> None:
         matcher = Language(schema).compile(vocabulary, cache=False).matcher(max_tokens=1000)
         matcher.shortest_completion()
     readable_tokens(vocabulary)
+    _settle()
+
+
+def _learn_tools(tools: Sequence[ToolArguments]) -> None:
+    for tool in tools:
+        with suppress(ConstrainError):
+            _ = compile_arguments(tool).grammar
     _settle()
 
 

@@ -8,18 +8,21 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from constrain import kernel
 from constrain.server.sandbox.children import LENGTH
-from constrain.server.sandbox.worker import FORK, LEARN
+from constrain.server.sandbox.worker import FORK, LEARN, LEARN_TOOLS
 from constrain.system import send_socket, start_program
 from constrain.vocabulary.table import TokenTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from constrain.chat.tools.compiled import ToolArguments
     from constrain.vocabulary.vocabulary import Vocabulary
 
 _PROGRAM = """
@@ -34,6 +37,13 @@ _END_SECONDS = 5.0
 
 PATIENCE = 60.0
 """Seconds that the program may take to read a message or to fork: 60; then another one replaces it."""
+
+
+_TAUGHT_AT_ONCE = 16
+"""Tools that the program learns at once: 16, some 10 milliseconds, during which it forks no process."""
+
+_TEACHING_PAUSE = 0.01
+"""Seconds between two such pieces, in which the program carries out other orders."""
 
 
 class Forked(NamedTuple):
@@ -63,6 +73,7 @@ class Workers:
         self._program: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._known: set[bytes] = set()
+        self._taught: set[int] = set()  # hashes of the arguments of tools
 
     def start(self, vocabulary: Vocabulary | None = None) -> None:
         """Starts the program unless it runs, and makes it learn a vocabulary unless it knows it. Raises OSError."""
@@ -78,6 +89,19 @@ class Workers:
             ours.close()
             raise
         return Forked(ours, known, program)
+
+    def teach(self, tools: Sequence[ToolArguments]) -> None:
+        """Makes the program, if it runs, learn the arguments of tools that it does not know: in pieces, with pauses."""
+        new = [tool for tool in dict.fromkeys(tools) if hash(tool) not in self._taught]
+        for begin in range(0, len(new), _TAUGHT_AT_ONCE):
+            piece = new[begin : begin + _TAUGHT_AT_ONCE]
+            message = pickle.dumps(piece)
+            with self._lock, suppress(OSError):  # the next order starts a new program
+                if self._control is None:
+                    return
+                self._control.sendall(LEARN_TOOLS + LENGTH.pack(len(message)) + message)
+                self._taught.update(map(hash, piece))
+            time.sleep(_TEACHING_PAUSE)
 
     def close(self) -> None:
         """Ends the program and all its processes."""
@@ -126,6 +150,7 @@ class Workers:
         self._control.close()
         self._control = None
         self._known.clear()
+        self._taught.clear()
         assert self._program is not None
         try:
             self._program.wait(_END_SECONDS)

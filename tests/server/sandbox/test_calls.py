@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import time
 from collections import OrderedDict
@@ -14,7 +15,10 @@ from typing import Any, cast
 import pytest
 
 import constrain
+from constrain.chat.answers.choices import FunctionCalls
+from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.reading.progress import Part
+from constrain.chat.tools.compiled import ToolArguments, compile_arguments
 from constrain.engine import constraint as engine
 from constrain.errors import LimitError
 from constrain.generation.completion import Completion, Timings, Usage
@@ -31,6 +35,7 @@ from constrain.server.sandbox.reporting import make_reports
 from constrain.server.sandbox.session import Pool, Session
 from constrain.server.sandbox.worker import Limits
 from tests.support import byte_vocabulary, for_each
+from tests.support.chat.forms import TAGS
 
 LIMITS = Limits(3.0, 1 << 28)
 
@@ -142,6 +147,18 @@ def test_the_oldest_refusals_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 # The part that is too much.
+
+
+def test_only_tools_of_few_steps_are_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    small, large = (
+        '{"properties": {"a": {}}}',
+        json.dumps({"properties": {f"k{n}": {"type": "string"} for n in range(50)}}),
+    )
+    tools = (FunctionCalls("f", large), FunctionCalls("g", small), FunctionCalls("h", small))
+    answer = AnswerLanguage(TAGS, tools=tools, allowed=("f", "g"))
+    steps = compile_arguments(ToolArguments(small)).steps
+    monkeypatch.setattr(compiling, "_QUICK_STEPS", steps)
+    assert [each.parameters for each in compiling.quick_tools(answer)] == [small]
 
 
 @for_each("reached, param", [(0.1, "tools[1]"), (0.5, "tools")])

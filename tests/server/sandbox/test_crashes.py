@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -156,3 +157,26 @@ def test_where_the_program_that_forks_has_ended_another_one_is_started(
     [line] = logged()
     assert "a reason that is not known" in line["message"]
     assert workers() is not own
+
+
+@pytest.mark.slow
+def test_later_processes_know_the_tools_of_a_long_list(
+    application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "_TAUGHT_FROM", 9)
+
+    async def known() -> int:
+        with contextlib.closing(Session(Pool(), LIMITS)) as session:
+            return await session.run(None, crash.compiled_tools)
+
+    tools = [
+        {"type": "function", "function": {"name": f"f{number}", "parameters": {"properties": {f"l{number}": {}}}}}
+        for number in range(9)
+    ]
+    before = asyncio.run(known())
+    response = chat(application, tools=tools)
+    assert response.status_code == 200, response.text
+    until = time.monotonic() + SECONDS
+    while (now := asyncio.run(known())) < before + 9 and time.monotonic() < until:
+        time.sleep(0.02)
+    assert now == before + 9

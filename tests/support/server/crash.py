@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from constrain.chat.tools.compiled import compile_arguments
 from constrain.server.sandbox import worker
 
 
@@ -41,6 +42,11 @@ class Large:
 def not_imported(names: Iterable[str]) -> list[str]:
     """Those of some modules that this process would have to import."""
     return [name for name in names if name not in sys.modules]
+
+
+def compiled_tools() -> int:
+    """How many tools this process has compiled, or inherited."""
+    return len(compile_arguments.memory)  # type: ignore[attr-defined]
 
 
 def exit_with(status: int, *_: Any) -> None:
