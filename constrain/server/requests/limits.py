@@ -42,3 +42,6 @@ in its field fit between the two, so that every endpoint takes the same schemas.
 
 SCHEMA_NESTING = MAX_FIELD_NESTING - 20
 """Levels of objects and arrays in one JSON Schema of a request, on every endpoint."""
+
+MARSHALLED = 2
+"""The version of ``marshal`` that spells equal values alike, for keys: it has no references."""

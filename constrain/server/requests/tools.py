@@ -10,6 +10,7 @@ successors.
 from __future__ import annotations
 
 import json
+import marshal
 import re
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -38,7 +39,7 @@ from constrain.remembering import MANY, remembered
 from constrain.server.http.account import warn
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.formats import describe_refusals, require_flat, require_strict, text_of_schema
-from constrain.server.requests.limits import SCHEMA_NESTING
+from constrain.server.requests.limits import MARSHALLED, SCHEMA_NESTING
 from constrain.server.requests.places import Place, report_place
 
 if TYPE_CHECKING:
@@ -65,6 +66,9 @@ MOST_AT_OPENAI = 128
 
 TOOL_BYTES = 64 << 20
 """Bytes of the functions of the latest requests that are remembered, together: 64 MiB, some 3,000 of MCP servers."""
+
+TEXT_BYTES = 32 << 20
+"""Bytes of the texts of parameters of the latest requests that are remembered, together: 32 MiB."""
 
 _MODES = ("none", "auto", "required")
 
@@ -269,7 +273,7 @@ def read_tool(
         place = Place(f"{where}.{schema_field}", "invalid_function_parameters", f"schema for function '{name:.64}'")
         report_place(place)
         if isinstance(inner.get("parameters"), dict):
-            text = text_of_schema(inner["parameters"])
+            text = _text_of(marshal.dumps(inner["parameters"], MARSHALLED))
             if text.count("{") + text.count("[") > SCHEMA_NESTING:  # few schemas have so many, and fewer are so deep
                 require_flat(inner["parameters"], place)
         if boolean(inner, "strict", f"{where}.") and text is not None:
@@ -294,6 +298,12 @@ def read_tool(
         else:
             message = f"Invalid {place.name}: {describe_refusals(text or '{}', error)}"
         raise ApiError(message, param=place.param, code=place.code) from error
+
+
+@remembered(MANY, TEXT_BYTES, lambda spelled: 200 + 4 * len(spelled))
+def _text_of(spelled: bytes) -> str:
+    """Returns the text of parameters, which ``marshal`` spells in a quarter of the time of JSON."""
+    return text_of_schema(marshal.loads(spelled))  # noqa: S302 - spelled by this process
 
 
 def _function_bytes(_: str, description: str | None, text: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -346,3 +347,11 @@ def test_a_result_that_its_tool_cannot_give_is_named_in_a_warning(result: str, p
     warning = f"The result of the call 'call_1' of 'docs.f' does not match the tool's 'output_schema': {problem}."
     assert account.warnings == ((warning,) if problem else ())
     assert request.repeated["tools"][0]["tools"][0]["output_schema"] == output
+
+
+def test_equal_tools_have_equal_keys_and_others_have_not() -> None:
+    spelled = '{"tools": [{"name": "type", "type": "custom", "of": [1, "type", null, "\u00e9"]}], "n": 1}'
+    key = reading_key(json.loads(spelled))
+    assert key == reading_key(json.loads(spelled.replace("null", " null").replace('"n": 1', '"n": 2')))
+    others = [spelled.replace("1,", other, 1) for other in ("1.0,", "true,", '"1",')]
+    assert len({key, *(reading_key(json.loads(other)) for other in others)}) == 4
