@@ -100,7 +100,6 @@ RESPONSES_REQUEST = Shape(
     ResponseParams,
     "request",
     _RESPONSES_PARTS,
-    required={"FunctionCallOutput": ("call_id",)},
     open={"input": tuple(kind for kind in PREFIXES if kind not in SEARCH_ITEMS), "tools": KINDS},
     fields=ResponseBody,
 )

@@ -64,7 +64,7 @@ _WITH_TOOLS = ("tool_search_output", "additional_tools")
 _MEMBERS = {
     "message": ("role", "content"),
     "function_call": ("call_id", "name", "namespace", "arguments"),
-    "function_call_output": ("call_id", "output"),
+    "function_call_output": ("call_id", "name", "namespace", "output"),
     "custom_tool_call": ("call_id", "name", "namespace", "input"),
     "custom_tool_call_output": ("call_id", "output"),
     "tool_search_call": ("call_id", "arguments", "execution"),
@@ -133,11 +133,11 @@ def _item(item: Mapping[str, Any], place: str) -> Item | None:
             inside = {} if namespace is None else {"namespace": namespace}
             return {**_identity(item, place), "type": kind, **texts, **inside, "status": _status(item)}
         case "function_call_output" | "custom_tool_call_output":
-            call_id = required_text(item, "call_id", f"{place}.")
+            origin = _origin(item, place)
             output = _text_or_array(item, "output", f"{place}.")
             if not isinstance(output, str):
                 output = _result_parts(output, f"{place}.output")
-            entry = {"type": kind, "call_id": call_id, "output": output, "status": _status(item)}
+            entry = {"type": kind, **origin, "output": output, "status": _status(item)}
             return {**_identity(item, place), **entry}
         case "tool_search_call" | "tool_search_output":
             key = "tools" if kind in _WITH_TOOLS else CALLS[kind]
@@ -159,6 +159,14 @@ def _called_with(item: Mapping[str, Any], key: str, place: str) -> str:
     if given is None:
         return ""
     return required_text(item, key, f"{place}.") if isinstance(given, str) or key != "arguments" else to_json(given)
+
+
+def _origin(item: Mapping[str, Any], place: str) -> dict[str, str]:
+    """Returns the call that an output belongs to, or the tool whose output it is if the model did not ask for it."""
+    if item.get("type") == "function_call_output" and item.get("call_id") is None and item.get("name") is not None:
+        namespace = optional_text(item, "namespace", f"{place}.")
+        return {"name": required_text(item, "name", f"{place}."), **({"namespace": namespace} if namespace else {})}
+    return {"call_id": required_text(item, "call_id", f"{place}.")}
 
 
 def _text_or_array(item: Mapping[str, Any], key: str, place: str) -> str | list[Any]:
@@ -267,7 +275,11 @@ def conversation(items: Sequence[Item], instructions: str | None = None) -> list
         elif kind == "additional_tools" or item.get("execution") == "server":
             pass
         elif kind in _RESULTS:
-            _add_result(pending, item)
+            if "call_id" in item:
+                _add_result(pending, item)
+            else:
+                said = f"Output of {name_in(item.get('namespace'), item['name'])}:\n{_output(item)}"
+                turns.append(_Turn("user", [said]))
             answer = None
         elif kind == "message" and item["role"] != "assistant":
             role = "system" if item["role"] == "developer" else item["role"]
@@ -310,11 +322,13 @@ def _add_result(pending: Mapping[tuple[str, str], list[tuple[_Turn, int]]], item
     if not calls:
         raise ApiError(f"No tool call found for {kind.replace('_', ' ')} output with call_id {call_id}.", param="input")
     turn, position = calls.pop()
-    if kind == "tool_search_call":
-        turn.results[position] = _names_found(item["tools"]) or "No tool was found."
-        return
+    found = _names_found(item["tools"]) or "No tool was found." if kind == "tool_search_call" else _output(item)
+    turn.results[position] = found
+
+
+def _output(item: Item) -> str:
     output = item["output"]
-    turn.results[position] = output if isinstance(output, str) else _text(output)
+    return output if isinstance(output, str) else _text(output)
 
 
 def _names_found(tools: Sequence[Mapping[str, Any]]) -> str:

@@ -77,6 +77,14 @@ def test_a_call_and_its_result_become_two_messages() -> None:
     ]
 
 
+def test_an_output_that_no_call_asked_for_is_a_message_of_the_user() -> None:
+    output = {"type": "function_call_output", "name": "goal", "namespace": "agent", "output": "Read it."}
+    said = {"role": "user", "content": "Output of agent.goal:\nRead it."}
+    assert _messages([ASKED, _call("a"), _result("a"), output])[3:] == [said]
+    assert read_items([output]) == [{**output, "status": "completed"}]
+    assert _error([{**output, "name": None}]).param == "input[0].call_id"
+
+
 def test_a_custom_call_and_its_result_become_two_messages() -> None:
     call = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c", "name": "sum", "input": "1+2"}
     result = {"type": "custom_tool_call_output", "call_id": "c", "output": [{"type": "input_text", "text": "3"}]}
