@@ -12,7 +12,7 @@ from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from constrain.arguments import Flag, option
-from constrain.errors import ConstrainError, ModelError, describe_pointer, pointer_to
+from constrain.errors import ConstrainError, pointer_to
 from constrain.generation.exclusions import MIN_VOTERS
 from constrain.generation.options import Options  # noqa: TC001
 from constrain.language.policies import CompileOptions  # noqa: TC001
@@ -20,13 +20,12 @@ from constrain.language.policies import CompileOptions  # noqa: TC001
 try:
     import typer
     from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
     from typer.core import TyperCommand
 
     from constrain.cli import flags, shared
     from constrain.cli.batch import batch
     from constrain.cli.chat.command import chat
+    from constrain.cli.check import check
     from constrain.cli.compile import compile_
     from constrain.cli.doctor import doctor
     from constrain.cli.explain import explain
@@ -47,10 +46,7 @@ if TYPE_CHECKING:
     from constrain.arguments import Function
     from constrain.generation.completion import Completion
     from constrain.generation.observers.confidence.fields import FieldConfidence
-    from constrain.inspection.check import Check
-    from constrain.json_schema.lint.findings import Finding
     from constrain.language.source import Source
-    from constrain.vocabulary.vocabulary import Vocabulary
 
 
 class _Command(TyperCommand):
@@ -346,6 +342,7 @@ def _answer(
 
 app.command()(batch)
 app.command()(chat)
+app.command()(check)
 app.command(name="compile")(compile_)
 app.command()(doctor)
 app.command()(explain)
@@ -363,126 +360,3 @@ def example() -> None:
     from constrain.example import main as run
 
     run()
-
-
-@app.command()
-def check(
-    schemas: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SCHEMA", help="JSON Schemas: files, JSON, MODULE:CLASS, or keys with types ('name, age int')."
-        ),
-    ],
-    vocab: Annotated[
-        Path | None, typer.Option(help="GGUF file whose tokens are counted; by default the model of the demo extra.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,  # noqa: FBT002
-) -> None:
-    """Reports which parts of a schema are enforced, which are refused, which can never match, and what could be better.
-
-    The exit status is 1 if a part of a schema is refused or can never match; advice alone does not change it.
-    """
-    listed: list[dict[str, Any]] = []
-    console = Console(highlight=False)
-    passed = True
-    from constrain.inspection.check import check_schema
-
-    with shared.show_progress(Console(stderr=True), "Reading the vocabulary"):
-        vocabulary, unit = _load_counter(vocab)
-    for given in schemas:
-        with shared.show_progress(Console(stderr=True), f"Checking {given:.80}"):
-            found = check_schema(shared.parse_schema_argument(given), vocabulary)
-        passed = passed and found.passed
-        if as_json:
-            listed.append(_as_json(given, found, unit))
-        else:
-            _print_check(console, given, found, unit)
-    if as_json:
-        import json
-
-        sys.stdout.write(json.dumps(listed, indent=2) + "\n")
-    if not passed:
-        raise typer.Exit(shared.FAILED)
-
-
-def _load_counter(path: Path | None) -> tuple[Vocabulary, str]:
-    """Returns the vocabulary whose tokens are counted, and a name for the unit."""
-    from constrain.vocabulary.vocabulary import Vocabulary
-
-    if path is None:
-        from constrain.llama.model import default_model_path
-
-        try:
-            path = default_model_path()
-        except ModelError:  # without the demo extra, bytes are counted; the output names the unit
-            return Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b""], eos=[256]), "bytes"
-    return Vocabulary.from_gguf(path), f"tokens of {path.name}"
-
-
-_SHOWN_PLACES = 3
-
-
-def _print_check(console: Console, name: str, found: Check, unit: str) -> None:
-    lint, report = found.lint, found.report
-    enforced = (
-        f"every keyword is enforced, {len(lint.narrowed)} narrowed"
-        if lint.narrowed
-        else "exact: every keyword is enforced"
-    )
-    verdict = enforced if lint.exact else f"{len(lint.refused)} refused"
-    console.print(f"{name}: {verdict}", style="bold", markup=False, soft_wrap=True)
-    if report is not None:
-        table = Table("keyword", "times", "places", title="Enforced")
-        for keyword, places in lint.enforced.items():
-            more = ", ..." if len(places) > _SHOWN_PLACES else ""
-            table.add_row(escape(keyword), str(len(places)), escape(", ".join(places[:_SHOWN_PLACES]) + more))
-        console.print(table)
-        table = Table("policy", "value", title="Policies")
-        for name, value in report.policies.items():
-            table.add_row(name, str(value))
-        console.print(table)
-        for warning in report.warnings:
-            console.print(f"warning: {warning}", style="yellow", markup=False)
-        console.print(
-            f"{report.rules} rules with {report.states} states over {report.terminals} terminals, "
-            f"{report.memory_bytes // 1024} KiB; the shortest answer has {report.min_tokens} and a typical one "
-            f"{found.typical_tokens} {unit}",
-            markup=False,
-        )
-    for title in ("refused", "narrowed", "unsatisfiable", "advice"):
-        findings: tuple[Finding, ...] = getattr(lint, title)
-        if findings:
-            table = Table("rule", "where", "what", title=title.capitalize())
-            for finding in findings:
-                table.add_row(finding.rule, escape(describe_pointer(finding.pointer)), escape(finding.message))
-            console.print(table)
-
-
-def _as_json(name: str, found: Check, unit: str) -> dict[str, Any]:
-    lint, report = found.lint, found.report
-
-    def listed(findings: tuple[Finding, ...]) -> list[dict[str, str]]:
-        return [finding._asdict() for finding in findings]
-
-    return {
-        "schema": name,
-        "exact": lint.exact,
-        "refused": listed(lint.refused),
-        "narrowed": listed(lint.narrowed),
-        "unsatisfiable": listed(lint.unsatisfiable),
-        "advice": listed(lint.advice),
-        "enforced": lint.enforced,
-        "policies": None if report is None else dict(report.policies),
-        "warnings": [] if report is None else report.warnings,
-        "length": None
-        if report is None
-        else {"unit": unit, "shortest": report.min_tokens, "typical": found.typical_tokens},
-        "automaton": None
-        if report is None
-        else {
-            "rules": report.rules,
-            "states": report.states,
-            "terminals": report.terminals,
-            "memory_bytes": report.memory_bytes,
-        },
-    }

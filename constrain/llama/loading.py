@@ -16,13 +16,14 @@ from constrain.llama.layouts.check import uses_extra_buffers
 from constrain.llama.prebuilt.finding import why_no_gpu
 from constrain.llama.threads.counts import default_threads
 from constrain.vocabulary.gguf.metadata import read_metadata
-from constrain.vocabulary.vocabulary import Vocabulary
+from constrain.vocabulary.vocabulary import Vocabulary, tokenizer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from constrain.vocabulary.gguf.metadata import Metadata
+    from constrain.vocabulary.tokenizer import Tokenizer
 
 _DEFAULT_CONTEXT = 4096
 """Tokens of context if the caller gives no number: enough for most prompts, and small in memory."""
@@ -121,6 +122,19 @@ def load_vocabulary(path: Path) -> Vocabulary:
     """The vocabulary of a file, with ``encode``; reads no weights. Raises ``ModelError``."""
     read_metadata(path)
     return Vocabulary.from_llama(_open(path, vocab_only=True, verbose=False))
+
+
+def load_tokenizer(path: Path) -> tuple[Tokenizer, str]:
+    """The tokenizer of a file, and its template for tools; reads no weights. Raises ``ModelError``."""
+    read_metadata(path)
+    llama = _open(path, vocab_only=True, verbose=False)
+    return tokenizer_of(llama), templates_of(llama)[1]
+
+
+def templates_of(llama: llama_cpp.Llama) -> tuple[str, str]:
+    """The chat template of a file, ``""`` for none, and the one for conversations with tools, if there is another."""
+    own: str = llama.metadata.get("tokenizer.chat_template", "")
+    return own, llama.metadata.get("tokenizer.chat_template.tool_use", own)
 
 
 def _open(

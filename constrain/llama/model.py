@@ -22,7 +22,7 @@ from constrain.llama.costs.reporting import log_costs
 from constrain.llama.costs.table import ASSUMED
 from constrain.llama.embedding import Embedder
 from constrain.llama.hashes import file_sha256
-from constrain.llama.loading import CONTEXT_SIZES, collected_errors, load
+from constrain.llama.loading import CONTEXT_SIZES, collected_errors, load, templates_of
 from constrain.llama.names import model_path
 from constrain.llama.prompt_cache.folder import PROMPT_CACHE_BYTES
 from constrain.llama.prompt_cache.identity import ModelFacts
@@ -185,10 +185,8 @@ class Model:
         self.context.prompts = self._kept_prompts(
             self.llama.context_params, streams=1, one_state=self.context.one_state
         )
-        own: str = self.llama.metadata.get("tokenizer.chat_template", "")
-        self.chat_template = own if chat_template is None else chat_template
-        with_tools: str = self.llama.metadata.get("tokenizer.chat_template.tool_use", own)
-        self.tool_template = with_tools if chat_template is None else chat_template
+        own = templates_of(self.llama) if chat_template is None else (chat_template, chat_template)
+        self.chat_template, self.tool_template = own
         self.parallel = parallel
         self.is_closed = False
         self.gpus = tuple(gpus())

@@ -51,7 +51,7 @@ def _files(tmp_path: Path) -> None:
     "command, usage",
     ("generate", "generate [OPTIONS] PROMPT "),
     ("explain", "explain [OPTIONS] [TEXT] "),
-    ("check", "check [OPTIONS] SCHEMA... "),
+    ("check", "check [OPTIONS] [SCHEMA]... "),
     ("verify", "verify [OPTIONS] FILES... "),
 )
 def test_usage_names_arguments_in_capitals(command: str, usage: str) -> None:
@@ -98,6 +98,9 @@ REFUSED = """
 2 | generate x --schema colour.json --sources letters | NAME=FILE
 1 | generate x --schema colour.json --sources letters=three.txt | three.txt: there is no such file
 2 | generate x --no-prompt-cache --cache-whole-prompt | exclude each other
+2 | check | no schema and no tools
+1 | check --tools bracket.json | bracket.json is not JSON
+1 | check --tools schema.json | has no list of tools
 1 | check missing.json | missing.json: there is no such file
 1 | check schema.json --vocab missing.gguf | missing.gguf
 1 | check /dev/null | /dev/null is not JSON
@@ -313,6 +316,20 @@ def test_check_prints_json_for_programs() -> None:
     assert [finding["rule"] for finding in exact["advice"]] == ["undescribed", "undescribed"]
     assert not refused["exact"]
     assert [(finding["rule"], finding["pointer"]) for finding in refused["refused"]] == [("refused", "/pattern")]
+
+
+def test_check_tells_the_costs_of_tools_and_which_are_alike(tmp_path: Path) -> None:
+    refused = {"type": "object", "properties": {"b": {"type": "string", "pattern": "(a)\\1"}}}
+    tools = [{"name": "read_file", "inputSchema": SCHEMA}, {"name": "read_files", "inputSchema": refused}]
+    (tmp_path / "tools.json").write_text(json.dumps({"tools": tools}))
+    done = call("check", "--tools", "tools.json", "--vocab", demo_model())
+    assert (done.returncode, done.stderr) == (1, "")
+    for expected in ("2 tools", f"tokens of {demo_model().name}", "begin alike (89%)", "/properties/b/pattern"):
+        assert expected in done.stdout
+    listed, schema = json.loads(call("check", "schema.json", "--tools", "tools.json", "--json").stdout)
+    assert (listed["tools_of"], schema["schema"]) == ("tools.json", "schema.json")
+    assert listed["tokens"] == listed["frame"] + sum(tool["tokens"] for tool in listed["tools"])
+    assert [finding["pointer"] for tool in listed["tools"] for finding in tool["refused"]] == ["/properties/b/pattern"]
 
 
 def test_control_characters_do_not_reach_a_terminal() -> None:
