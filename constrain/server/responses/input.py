@@ -241,7 +241,8 @@ def _result_parts(content: Sequence[object], place: str) -> list[dict[str, Any]]
 def _read_reasoning(item: Mapping[str, Any], place: str) -> Item:
     entry: Item = {**_identity(item, place), "type": "reasoning", "status": _status(item)}
     for key, kind in (("summary", "summary_text"), ("content", "reasoning_text")):
-        entry[key] = _parts(array(item.get(key) or [], f"{place}.{key}"), (kind,), f"{place}.{key}")
+        given = _parts(array(item.get(key) or [], f"{place}.{key}"), (kind, "output_text"), f"{place}.{key}")
+        entry[key] = [{**part, "type": kind} for part in given]  # Open WebUI keeps thoughts as output
     encrypted = optional_text(item, "encrypted_content", f"{place}.")
     return entry if encrypted is None else {**entry, "encrypted_content": encrypted}
 

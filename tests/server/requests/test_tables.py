@@ -12,7 +12,9 @@ import pytest
 
 import constrain
 from constrain import Regex
+from constrain.chat.prompt.conversation import conversation_prompt
 from constrain.chat.reading.events import CallStarted, TextDelta
+from constrain.chat.tools.definition import as_tools
 from constrain.fields.values import FieldError
 from constrain.gbnf import Gbnf
 from constrain.lark import Lark
@@ -25,7 +27,7 @@ from constrain.server.http.account import Account
 from constrain.server.http.errors import ApiError, convert_field_errors
 from constrain.server.llama_server.request import CompletionBody as LlamaBody
 from constrain.server.llama_server.request import InfillBody
-from constrain.server.messages.request import MessagesBody
+from constrain.server.messages.request import CountBody, MessagesBody
 from constrain.server.ollama.request import ChatBody as OllamaChatBody
 from constrain.server.ollama.request import GenerateBody
 from constrain.server.ollama.texts import EmbedBody
@@ -34,10 +36,12 @@ from constrain.server.requests.peers import ContentFields
 from constrain.server.requests.question import PrefillFields, take_prefill
 from constrain.server.responses.input import conversation, read_items
 from constrain.server.responses.repeated import repeat_text
-from constrain.server.responses.request import ResponseBody
+from constrain.server.responses.request import ResponseBody, ResponsesRequest
 from constrain.server.serving.prefill import Prefill
 from constrain.server.settings import Settings
 from tests.support import each_row, for_each
+from tests.support.chat.characters import Characters
+from tests.support.chat.templates import template
 from tests.support.server.asking import ask, chunks_of
 from tests.support.server.response_answers import completion
 from tests.support.server.tables import require_refused, table
@@ -127,6 +131,7 @@ def test_a_format_that_says_nothing_or_two_things_is_refused(case: dict[str, Any
 
 # Known programs.
 
+TOKENIZER: Any = Characters()
 
 READERS_OF_PATHS: dict[str, Callable[[dict[str, Any]], object]] = {
     "/v1/responses": partial(ResponseBody.ask, settings=Settings()),
@@ -136,6 +141,7 @@ READERS_OF_PATHS: dict[str, Callable[[dict[str, Any]], object]] = {
             "/v1/chat/completions": ChatBody.ask,
             "/v1/completions": CompletionBody.ask,
             "/v1/messages": MessagesBody.ask,
+            "/v1/messages/count_tokens": CountBody.ask,
             "/api/chat": OllamaChatBody.ask,
             "/api/generate": GenerateBody.ask,
             "/completion": LlamaBody.ask,
@@ -159,6 +165,16 @@ def test_what_known_programs_send(account: Account, case: dict[str, Any]) -> Non
     assert len(account.warnings) == len(told), account.warnings
     for part in told:
         assert any(part in warning for warning in account.warnings), account.warnings
+
+
+@pytest.mark.slow
+@for_each("case", [case for case in table("clients")["request"] if "refused" not in case])
+def test_conversations_of_known_programs_have_a_prompt(case: dict[str, Any]) -> None:
+    asked: Any = READERS_OF_PATHS[case["path"]](json.loads(case["body"]))
+    question = asked.asking().questions[0] if isinstance(asked, ResponsesRequest) else asked.questions[0]
+    if question.prompt and not isinstance(question.prompt, str):
+        tools = as_tools(question.options.get("tools") or ())
+        assert conversation_prompt(TOKENIZER, template("qwen2.5"), question.prompt, tools=tools).tokens
 
 
 # What chat completions ask for.

@@ -115,6 +115,12 @@ def test_reasoning_without_content_leaves_no_trace() -> None:
     assert _messages([ASKED, item]) == [USER]
 
 
+def test_thoughts_may_be_kept_as_output() -> None:
+    item = {"type": "reasoning", "id": "r_1", "summary": None, "content": [{"type": "output_text", "text": "Hm."}]}
+    [kept] = read_items([item])
+    assert kept["content"] == [{"type": "reasoning_text", "text": "Hm."}]
+
+
 def test_a_summary_stands_for_reasoning_that_has_no_content() -> None:
     item = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}]}
     assert _messages([item, {"role": "assistant", "content": "Yes."}]) == [
