@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from constrain.server.llama_server.request import ContinuationRequest
-from constrain.server.llama_server.tokens import prompt_tokens
+from constrain.server.llama_server.request import ContinuationRequest, PromptTokens, TokenizeBody, read_tokenize
+from constrain.server.llama_server.tokens import describe_ids, describe_tokens, prompt_tokens
 from constrain.server.serving.answering import Answering
 from constrain.server.serving.endpoint import Inspecting
 
@@ -45,6 +45,24 @@ class Tokens(Inspecting):
     async def inspect(self, asked: Any, served: ServedModel, _: Session) -> dict[str, Any]:
         """Returns the answer; see ``Inspecting``."""
         return await self._serving.generator.run_in_thread(partial(self._convert, served.model, asked))
+
+
+class Tokenize(Tokens):
+    """An endpoint that returns the tokens of a text, or of the prompt of a chat completion, whose body is ``chat``."""
+
+    def __init__(self, serving: Serving, chat: type[Body]) -> None:
+        super().__init__(serving, TokenizeBody, describe_tokens)
+        self._ask = partial(read_tokenize, chat, settings=serving.settings)
+
+    async def inspect(
+        self, asked: TokenizeBody | PromptTokens, served: ServedModel, session: Session
+    ) -> dict[str, Any]:
+        """Returns the answer; see ``Inspecting``."""
+        if not isinstance(asked, PromptTokens):
+            return await super().inspect(asked, served, session)
+        generator = self._serving.generator
+        tokens = await generator.prompt(served, asked.asked.question)
+        return await generator.run_in_thread(partial(describe_ids, served.model, tokens, with_pieces=asked.with_pieces))
 
 
 class ApplyTemplate(Inspecting):

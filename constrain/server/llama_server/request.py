@@ -10,8 +10,9 @@ from pydantic import WithJsonSchema
 
 from constrain.fields.declared import Fields, Flag, Reads, Text, within
 from constrain.fields.sampling import MAX_TOKEN_ID, read_token_ids, seeds, smallest_limit, stops
-from constrain.fields.values import array, boolean, integer, mapping, required_text, wrong_type
+from constrain.fields.values import array, boolean, integer, mapping, refuse_together, required_text, wrong_type
 from constrain.server.http.account import warn
+from constrain.server.http.errors import convert_field_errors
 from constrain.server.requests.declared import AskingBody, UnnamedBody
 from constrain.server.requests.limits import RANGES
 from constrain.server.requests.peers import ContentFields
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from constrain.generation.options import ChatOptions
+    from constrain.server.requests.declared import Body
     from constrain.server.settings import Settings
 
 PLACES = Places("prompt", "n_predict")
@@ -154,9 +156,7 @@ class TokenizeBody(UnnamedBody):
 
     @classmethod
     def read(cls, given: Mapping[str, Any], place: str = "") -> Self:
-        """Reads a body. Raises ``FieldError``, also for messages, and for a body without a text."""
-        if given.get("messages") is not None:
-            raise unsupported("messages", "Ask /apply-template for the prompt, and send it as 'content'.")
+        """Reads a body. Raises ``FieldError``, also for a body without a text."""
         found = super().read(given, place)
         boolean(given, "add_special" if found.prompt is None else "add_special_tokens")
         if found.prompt is None:
@@ -172,6 +172,36 @@ class TokenizeBody(UnnamedBody):
     def begins(self) -> bool:
         """Whether the begin-of-text token comes first: in vLLM's form unless the request says otherwise."""
         return bool(self.add_special) if self.prompt is None else self.add_special_tokens is not False
+
+
+@dataclass(frozen=True, slots=True)
+class PromptTokens:
+    """A request for the tokens of the prompt that a chat completion has.
+
+    Attributes:
+        asked: the request for the completion.
+        with_pieces: whether the answer has the text of each token.
+    """
+
+    asked: Asked
+    with_pieces: bool
+
+    @property
+    def model(self) -> str:
+        """Name of the model."""
+        return self.asked.model
+
+
+@convert_field_errors()
+def read_tokenize(chat: type[Body], given: Mapping[str, Any], settings: Settings) -> TokenizeBody | PromptTokens:
+    """Reads a body of ``/tokenize``: a text, or the messages and tools of a chat completion, whose body is ``chat``.
+
+    Raises ``ApiError``.
+    """
+    if given.get("messages") is None:
+        return TokenizeBody.read(given)
+    refuse_together(messages=True, **{name: given.get(name) is not None for name in ("content", "prompt")})
+    return PromptTokens(chat.ask(given, settings), boolean(given, "with_pieces") or False)
 
 
 class DetokenizeBody(UnnamedBody):

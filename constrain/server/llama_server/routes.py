@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from starlette.routing import Route
 
 from constrain.server.llama_server.about import About
-from constrain.server.llama_server.endpoint import ApplyTemplate, Continuing, Tokens
+from constrain.server.llama_server.endpoint import ApplyTemplate, Continuing, Tokenize, Tokens
 from constrain.server.llama_server.request import CompletionBody, DetokenizeBody, InfillBody, TokenizeBody
-from constrain.server.llama_server.tokens import describe_text, describe_tokens
+from constrain.server.llama_server.tokens import describe_text
 from constrain.server.llama_server.writer import ContinuationWriter
 from constrain.server.serving.dialect import Dialect
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def llama_server(chat: type[Body]) -> Dialect:
-    """Returns llama-server's dialect. ``chat``: body of a chat completion, whose prompt is shown."""
+    """Returns llama-server's dialect. ``chat``: body of a chat completion, whose prompt is shown or counted."""
     return Dialect(partial(_routes, chat), (CompletionBody, InfillBody, TokenizeBody, DetokenizeBody))
 
 
@@ -29,7 +29,7 @@ def _routes(chat: type[Body], serving: Serving) -> list[Route]:
     return [
         Route("/completion", Continuing(serving, CompletionBody, ContinuationWriter), methods=["POST"]),
         Route("/infill", Continuing(serving, InfillBody, ContinuationWriter), methods=["POST"]),
-        Route("/tokenize", Tokens(serving, TokenizeBody, describe_tokens), methods=["POST"]),
+        Route("/tokenize", Tokenize(serving, chat), methods=["POST"]),
         Route("/detokenize", Tokens(serving, DetokenizeBody, describe_text), methods=["POST"]),
         Route("/apply-template", ApplyTemplate(serving, chat), methods=["POST"]),
         Route("/props", about.properties, methods=["GET"]),

@@ -12,6 +12,8 @@ from constrain.server.requests.texts import text_tokens
 from constrain.server.serving.generation import refuse_endless
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from constrain.llama.model import Model
     from constrain.server.llama_server.request import ContinuationRequest, DetokenizeBody, TokenizeBody
 
@@ -33,11 +35,16 @@ def prompt_tokens(model: Model, asked: ContinuationRequest) -> tuple[int, ...]:
 
 
 def describe_tokens(model: Model, asked: TokenizeBody) -> dict[str, Any]:
-    """Returns the answer of ``/tokenize``, with the members that vLLM's clients read."""
+    """Returns the answer of ``/tokenize`` for a text."""
     tokens = _text(model, asked.text, names=asked.parse_special is not False)
     if asked.begins:
         tokens = model.tokenizer.with_bos(tokens)
-    found = [_piece(model, token) for token in tokens] if asked.with_pieces else tokens
+    return describe_ids(model, tokens, with_pieces=asked.with_pieces or False)
+
+
+def describe_ids(model: Model, tokens: Sequence[int], *, with_pieces: bool) -> dict[str, Any]:
+    """Returns tokens, and their texts if wanted, with the members that vLLM's clients read."""
+    found = [_piece(model, token) if with_pieces else token for token in tokens]
     return {"tokens": found, "count": len(tokens), "max_model_len": model.n_ctx}
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from constrain.server.llama_server.request import CompletionBody, DetokenizeBody, InfillBody, TokenizeBody
 from constrain.server.openapi.bodies import CHAT_REQUEST, EXTENSION
 from constrain.server.openapi.operation import Operation, asks, in_path, in_query
 from constrain.server.openapi.shapes import COUNT, FLAG, OBJECT, TEXT, WrittenShape, array_of, object_schema
+
+if TYPE_CHECKING:
+    from constrain.server.openapi.shapes import Schema
 
 _PIECE = object_schema(index=COUNT, content=TEXT, stop={"const": False})
 _LAST = object_schema(
@@ -54,6 +58,13 @@ _STUDIO_MODEL = object_schema(
 _STUDIO_MODELS = object_schema(object={"const": "list"}, data=array_of(_STUDIO_MODEL))
 _TOKENS = object_schema(tokens=array_of({"anyOf": [COUNT, OBJECT]}), count=COUNT, max_model_len=COUNT)
 
+
+def _tokenize_body() -> Schema:
+    described = TokenizeBody.describe()
+    messages = {**array_of(OBJECT), "description": "Instead of a text: with the other fields of ChatRequest."}
+    return {**described, "properties": {**described["properties"], "messages": messages}}
+
+
 _loaded = partial(
     Operation,
     "GET",
@@ -72,8 +83,8 @@ LLAMA_SERVER_OPERATIONS = (
         _COMPLETION, WrittenShape("LlamaInfillRequest", InfillBody.describe()), _EVENT,
     ),
     asks(
-        "/tokenize", "llamaTokenize", "Returns the tokens of a text.",
-        _TOKENS, WrittenShape("LlamaTokenizeRequest", TokenizeBody.describe()),
+        "/tokenize", "llamaTokenize", "Returns the tokens of a text, or of the prompt of a chat completion.",
+        _TOKENS, WrittenShape("LlamaTokenizeRequest", _tokenize_body()),
     ),
     asks(
         "/detokenize", "llamaDetokenize", "Returns the text of tokens.", object_schema(content=TEXT, prompt=TEXT),

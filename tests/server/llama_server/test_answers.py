@@ -11,9 +11,17 @@ import pytest
 
 import constrain
 from constrain.server.app import Application
+from constrain.server.chat.request import ChatBody
 from constrain.server.http.errors import ApiError
 from constrain.server.llama_server.request import CompletionBody as LlamaBody
-from constrain.server.llama_server.request import ContinuationRequest, DetokenizeBody, Gap, InfillBody, TokenizeBody
+from constrain.server.llama_server.request import (
+    ContinuationRequest,
+    DetokenizeBody,
+    Gap,
+    InfillBody,
+    TokenizeBody,
+    read_tokenize,
+)
 from constrain.server.llama_server.tokens import prompt_tokens
 from constrain.server.requests.limits import RANGES
 from constrain.server.settings import Settings
@@ -21,6 +29,7 @@ from tests.support import each_row, for_each
 from tests.support.server.asking import ask, error_of
 
 PROMPT = "One, two, three,"
+USER = {"role": "user", "content": "Say hello."}
 
 
 def post(application: Application, path: str, **fields: Any) -> httpx.Response:
@@ -138,10 +147,27 @@ def test_a_prompt_is_shown_as_the_template_writes_it(application: Application) -
     assert (refused.status_code, error_of(refused)["param"]) == (400, "messages")
 
 
+def test_the_tokens_of_a_prompt_with_tools_are_those_that_are_read(application: Application) -> None:
+    function = {"name": "f", "description": "Does it.", "parameters": {"type": "object", "properties": {}}}
+    fields = {"model": "small", "messages": [USER], "tools": [{"type": "function", "function": function}]}
+    found = answer_of(post(application, "/tokenize", **fields))
+    made = answer_of(post(application, "/v1/chat/completions", **fields, max_tokens=20))
+    assert found["count"] == len(found["tokens"]) == made["usage"]["prompt_tokens"]
+    prompt = answer_of(post(application, "/apply-template", **fields))["prompt"]
+    pieces = answer_of(post(application, "/tokenize", **fields, with_pieces=True))["tokens"]
+    assert "".join(each["piece"] for each in pieces) == prompt
+    tool = {"name": "f", "input_schema": function["parameters"]}
+    message = {"model": "small", "max_tokens": 20, "messages": [USER], "tools": [tool]}
+    counted = answer_of(post(application, "/v1/messages/count_tokens", **message))
+    usage = answer_of(post(application, "/v1/messages", **message))["usage"]
+    assert counted == {"input_tokens": usage["input_tokens"] + usage["cache_read_input_tokens"]}
+
+
 def test_the_tokens_of_a_response_are_counted_before_it_is_written(application: Application) -> None:
-    fields = {"model": "small", "input": "Say hello.", "instructions": "Be brief."}
+    tool = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}}
+    fields = {"model": "small", "input": "Say hello.", "instructions": "Be brief.", "tools": [tool]}
     counted = answer_of(post(application, "/v1/responses/input_tokens", **fields))
-    made = answer_of(post(application, "/v1/responses", **fields, max_output_tokens=1))
+    made = answer_of(post(application, "/v1/responses", **fields, max_output_tokens=20))
     assert counted == {"object": "response.input_tokens", "input_tokens": made["usage"]["input_tokens"]}
 
 
@@ -251,7 +277,8 @@ def test_a_gap_stands_between_two_texts_and_behind_other_files() -> None:
     (partial(TokenizeBody.ask, settings=Settings()), {}, "content"),
     (partial(TokenizeBody.ask, settings=Settings()), {"content": ["a"]}, "content"),
     (partial(TokenizeBody.ask, settings=Settings()), {"prompt": 3}, "prompt"),
-    (partial(TokenizeBody.ask, settings=Settings()), {"messages": []}, "messages"),
+    (partial(read_tokenize, ChatBody, settings=Settings()), {"messages": []}, "messages"),
+    (partial(read_tokenize, ChatBody, settings=Settings()), {"messages": [USER], "prompt": "a"}, "prompt"),
     (partial(TokenizeBody.ask, settings=Settings()), {"content": "a", "add_special": "no"}, "add_special"),
     (partial(DetokenizeBody.ask, settings=Settings()), {}, "tokens"),
     (partial(DetokenizeBody.ask, settings=Settings()), {"tokens": "a"}, "tokens"),
