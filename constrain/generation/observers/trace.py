@@ -135,6 +135,7 @@ class Trace(Observer, TokenObserver):
         self._choices = choices
         self._matcher: Matcher | None = None
         self._row: Any = None  # of the mask: uint32, a bit for each token
+        self._limit = 0
         self._n_reported = 0
 
     @classmethod
@@ -145,8 +146,10 @@ class Trace(Observer, TokenObserver):
     def on_token(self, answer: Answer, number: int, distribution: Distribution) -> None:
         """Records the next token. Raises ``RuntimeError`` for a token that no answer has in its place: a defect."""
         token, logits, total = answer.tokens[number], distribution.logits, distribution.total
-        if self._matcher is None and self._start is not None:
-            self._matcher = self._start(answer.limit)
+        if self._start is not None and (self._matcher is None or self._limit != answer.limit):
+            self._limit = answer.limit  # which an insertion may lower
+            self._matcher = self._start(self._limit)
+            self._matcher.accept_many([each.token for each in self.tokens])
             self._row = self._matcher.constraint.allocate_bitmask()[0]
         matcher, n_vocab = self._matcher, len(logits)
         if matcher is None:

@@ -23,6 +23,9 @@ matcher's own completion ends the answer, without evaluation.
 
 A draft may stand before the answer (``draft``). It has its own matcher; when the draft ends, the words that ask for the
 answer are evaluated, and the answer begins with the tokens that the draft has left.
+
+Before a choice, further tokens may be evaluated that are no part of the answer (``insert``). They take room in the
+context; an answer that would have too little room left goes on without them.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ import re
 import time
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -44,7 +48,7 @@ from constrain.llama.decoding.distribution import Distribution
 from constrain.llama.decoding.words import find_word_end
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -180,6 +184,8 @@ class Answer:
         observers: objects that watch masks, choices and tokens.
         prefix: tokens that the answer begins with, all of which the matcher allows; not with a draft.
         draft: the text before the answer; ``None`` for none. Only for answers with a matcher.
+        insert: called with the answer's tokens before each choice, if all of them are certain; returns tokens to
+            evaluate first, which are no part of the answer. Only for answers with a matcher.
         questions: asks about the finished answer, for ``ask``; ``None`` to ask nothing.
         may_be_cut: whether an answer without room for its structure is empty; otherwise that is an error.
         about_prompt: describes parts of the prompt that are not the caller's text, for the error about a long prompt.
@@ -199,6 +205,10 @@ class Answer:
         ended_early: places at which a string or another value was ended for want of tokens: number of the token, and
             offset in it.
         n_shortened: how many strings ended at their own limit (``max_string_tokens``).
+        is_inserting: whether the last choice returned tokens that are no part of the answer.
+        inserted: what ``insert`` wanted: the number of the token in front of which it stands, and its tokens, none if
+            there was no room for them.
+        limited_masks, limits_met: those of matchers that were replaced; ``matcher`` has its own.
         n_masks, n_computed_masks: number of masks used, and of those that had to be computed.
         mask_seconds: wall-clock time spent on masks.
     """
@@ -219,6 +229,7 @@ class Answer:
     observers: Sequence[TokenObserver] = ()
     prefix: Sequence[int] = ()
     draft: Draft | None = None
+    insert: Callable[[Sequence[int]], Sequence[int]] | None = None
     may_be_cut: bool = False
     about_prompt: Callable[[], str] = _nothing
     questions: Callable[[], Questions[None]] | None = None
@@ -233,6 +244,10 @@ class Answer:
     ended_by: EndedBy = field(default="model", init=False)
     ended_early: list[tuple[int, int]] = field(default_factory=list, init=False)
     n_shortened: int = field(default=0, init=False)
+    is_inserting: bool = field(default=False, init=False)
+    inserted: list[tuple[int, tuple[int, ...]]] = field(default_factory=list, init=False)
+    limited_masks: int = field(default=0, init=False)
+    limits_met: tuple[str, ...] = field(default=(), init=False)
     n_masks: int = field(default=0, init=False)
     n_computed_masks: int = field(default=0, init=False)
     mask_seconds: float = field(default=0.0, init=False)
@@ -350,13 +365,15 @@ class Answer:
         return tokens
 
     def _choose(self, matcher: AnswerMatcher, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
-        self.n_taken_back = 0
+        self.n_taken_back, self.is_inserting = 0, False
         if self._late():
             return self._close_late(matcher)
         if self.draft is not None and not self.tokens and (forced := self._forced(matcher, None)):
             return self._follow(matcher, forced)
         if self._ending is not None:
             return self._write_ending(matcher)
+        if inserted := self._insert(matcher):
+            return inserted
         is_near = self._is_near_limit(matcher)
         is_taken = False
         if is_near:
@@ -651,6 +668,32 @@ class Answer:
             return self._close(self.matcher, "timeout")
         return (*ending, *draft.request)
 
+    def _insert(self, matcher: AnswerMatcher) -> tuple[int, ...]:
+        """Returns the tokens that are to be evaluated here and are no part of the answer; none if there is no room."""
+        wanted = () if self.insert is None or self.n_doubtful else tuple(self.insert(self.tokens))
+        self.is_inserting = bool(wanted) and self._has_room(matcher, len(wanted))
+        if wanted:
+            self.inserted.append((len(self.tokens), wanted if self.is_inserting else ()))
+        return wanted if self.is_inserting else ()
+
+    def _has_room(self, matcher: AnswerMatcher, count: int) -> bool:
+        """Returns whether ``count`` tokens and the answer fit into the context; may lower the limit of the answer."""
+        limit = self._n_ctx - len(self.preceding) - count - sum(len(tokens) for _, tokens in self.inserted)
+        if limit >= self.limit:
+            return True
+        assert self.start is not None
+        try:
+            shorter = self.start(max(0, limit))
+        except BudgetError:
+            return False
+        if shorter.accept_many(self.tokens) < len(self.tokens):
+            return False
+        self._limit -= self.limit - limit
+        self.limited_masks += matcher.limited_masks
+        self.limits_met = self.all_limits_met(matcher)
+        self.matcher = shorter
+        return True
+
     def _take_back(self, matcher: AnswerMatcher) -> None:
         """Removes the uncommitted tokens from the matcher, the answer and what observers know of it."""
         count, self.n_doubtful, self._holds = self.n_doubtful, 0, False
@@ -705,6 +748,23 @@ class Answer:
         """The tokens in front of the answer: the prompt, and a draft with the request for the answer."""
         before = [] if self.draft is None else [*self.draft.tokens, *self.draft.request]
         return [*self.prompt, *before]
+
+    def all_limits_met(self, matcher: AnswerMatcher) -> tuple[str, ...]:
+        """Returns the names of the kernel's limits that a matcher has met, and those that were replaced."""
+        return tuple(dict.fromkeys((*self.limits_met, *matcher.limits_met)))
+
+    def evaluated(self, count: int, starts: Iterable[int] = ()) -> list[list[int]]:
+        """Returns what is evaluated in front of the answer's token with the number ``count``, in groups.
+
+        A group begins with each token whose number is in ``starts``. Insertions are groups of their own.
+        """
+        places = [(start, ()) for start in starts if start < count] + [one for one in self.inserted if one[0] <= count]
+        groups, begin = [self.preceding], 0
+        for place, inserted in (*sorted(places, key=itemgetter(0)), (count, ())):
+            groups[-1] += self.tokens[begin:place]
+            groups += [list(inserted), []]
+            begin = place
+        return [group for group in groups if group]
 
     @property
     def unscored(self) -> int:

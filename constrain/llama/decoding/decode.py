@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from constrain.llama.threads.preparing import while_preparing
@@ -156,13 +157,13 @@ class Decoding:
                 del held[len(held) - answer.n_taken_back :]
                 self._row, self._ahead, self._n_ahead = -1, [], 0
                 if not answer.is_complete:
-                    known = [*answer.preceding, *answer.tokens[: len(answer.tokens) - len(tokens)]]
+                    known = [*chain.from_iterable(answer.evaluated(len(answer.tokens) - len(tokens)))]
                     self._again(known)
                     if self.speculation is not None:
                         self.speculation.restart(known)
             pending = self._score(tokens) if answer.unscored else tokens
             self.generation_seconds += time.perf_counter() - started
-            held += tokens
+            held += () if answer.is_inserting else tokens
             n_settled = len(held) - answer.n_doubtful
             yield from held[:n_settled]
             del held[:n_settled]

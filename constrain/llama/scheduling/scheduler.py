@@ -563,7 +563,7 @@ class Scheduler:
                 answer.n_taken_back = 0
             sequence.append(taken)
             sequence.goal -= answer.is_done
-            sequence.held += taken
+            sequence.held += () if answer.is_inserting else taken
             n_settled = 0 if answer.unscored else len(sequence.held) - answer.n_doubtful
             if n_settled:
                 settled, sequence.held = sequence.held[:n_settled], sequence.held[n_settled:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import chain
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from constrain.llama.scheduling.request import Request
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.regex.parsing.parser import parse_pattern
 from tests.support import each_row, for_each
-from tests.support.llama.alone import Alone
+from tests.support.llama.alone import Alone, Inserting
 from tests.support.llama.prompts import prompt_tokens
 from tests.support.llama.scripted import EOS, N_VOCAB, TOKENS, Scripted, following
 
@@ -80,6 +81,7 @@ class _Asked:
         self.logprobs = Logprobs(top, lambda token: (TOKENS[token].decode(), TOKENS[token]))
         self.prompt = list(prompt)
         self.handed_on: list[int] = []
+        options["insert"] = Inserting(options.pop("insert", {}))
         self.deadline = options.pop("deadline", None)
         self.answer = Answer(
             self.prompt,
@@ -123,7 +125,7 @@ def require_exact(one: _Asked) -> None:
     assert one.handed_on == tokens
     assert [each.token for each in known] == tokens
     for place, each in enumerate(known):
-        wanted = log_softmax(logits_after([*one.prompt, *tokens[:place]]))
+        wanted = log_softmax(logits_after([*chain.from_iterable(one.answer.evaluated(place))]))
         assert each.logprob == pytest.approx(wanted[each.token], abs=1e-5)
         likeliest = sorted(range(N_VOCAB), key=lambda token, wanted=wanted: (-wanted[token], token))[:3]  # type: ignore[misc]
         assert [other.token for other in each.top] == likeliest
@@ -140,6 +142,8 @@ CASES = [
     ("[A-Z]{2}HELLO", {}),  # forced in the end
     ("([A-C]HELLO[D-F]WORLD){3}", {"max_tokens": 60}),  # forced in between
     ("[A-Z]{3,9}", {"max_tokens": 4}),  # closed by the budget
+    ("[A-Z]{12}", {"insert": {2: [1, 2, 3], 6: [9] * 70}}),  # behind tokens that are no part of it
+    ("HELLO[A-Z]{2}HELLO[A-Z]", {"insert": {5: [2] * 20, 12: [3]}}),  # these behind forced ones
     ("[A-Z]{12}", {"wants_stop": lambda token: token % 2 == 0}),  # closed at a stop text
     (None, {"wants_stop": lambda token: token % 2 == 0}),  # ended at a stop text
     ("[A-Z]{12}", {"deadline": 0.0}),  # closed late
@@ -158,6 +162,7 @@ def test_every_token_is_reported_as_likely_as_the_model_made_it(
     run(asked)
     assert asked.answer.is_complete
     assert asked.answer.tokens or "deadline" in options
+    assert dict(asked.answer.inserted) == {place: tuple(tokens) for place, tokens in options.get("insert", {}).items()}
     require_exact(asked)
 
 

@@ -7,13 +7,23 @@ from typing import TYPE_CHECKING, Any
 from constrain.llama.binding import Candidates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
 
     from constrain.llama.decoding.sampler import Chain
 
     Row = np.ndarray[Any, np.dtype[np.float32]]
+
+
+class Inserting:
+    """What an answer calls for tokens to insert: those of ``wanted``, by the number of the token behind them, once."""
+
+    def __init__(self, wanted: Mapping[int, Sequence[int]]) -> None:
+        self.wanted = dict(wanted)
+
+    def __call__(self, tokens: Sequence[int]) -> Sequence[int]:
+        return self.wanted.pop(len(tokens), ())
 
 
 class Alone:

@@ -12,7 +12,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -106,7 +106,7 @@ class Replay:
         eos: tokens that end a generation.
         take: returns the tokens that the answer would take if it chose one behind others, and moves the matcher
             (``Answer.follow``).
-        preceding: tokens in front of the answer.
+        evaluated: returns what is evaluated in front of a token, in groups (``Answer.evaluated``).
         starts: numbers of the tokens that were chosen; the tokens from one to the next were evaluated together.
     """
 
@@ -116,14 +116,12 @@ class Replay:
     token_bytes: Callable[[int], bytes]
     eos: Collection[int]
     take: Callable[[Matcher, int, Sequence[int]], list[int]]
-    preceding: Sequence[int]
+    evaluated: Callable[[int, Iterable[int]], list[list[int]]]
     starts: Sequence[int]
 
     def groups(self, end: int, others: Iterable[Iterable[int]]) -> list[list[int]]:
         """Returns the prompt, the first ``end`` tokens of the answer and others, in groups as they were evaluated."""
-        bounds = [*(start for start in self.starts if start < end), end]
-        own = [list(self.tokens[begin:stop]) for begin, stop in pairwise(bounds)]
-        return [[*self.preceding, *self.tokens[: bounds[0]]], *own, *map(list, others)]
+        return [*self.evaluated(end, self.starts), *map(list, others)]
 
     def follow(self, choices: Collection[Choice]) -> dict[int, list[Continuation]]:
         """Returns, by number of the token, where the likely tokens of some choices lead."""

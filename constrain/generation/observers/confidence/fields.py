@@ -208,7 +208,7 @@ class ConfidenceObserver(Observer):
                 token_bytes=vocabulary.token_bytes,
                 eos=frozenset(vocabulary.eos),
                 take=answer.follow,
-                preceding=answer.preceding,
+                evaluated=answer.evaluated,
                 starts=[choice.index for choice in choices],
             )
         pieces = [vocabulary.marked_bytes(token) for token in answer.tokens]
