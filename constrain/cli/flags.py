@@ -119,12 +119,14 @@ def _of_answer(name: str, option: Option, flag: Flag) -> inspect.Parameter:
     return make_parameter(flag.name or name, replace(option, default=unset), flag, kind)
 
 
-def _reader(*groups: type, always: tuple[type, ...] = ()) -> Callable[..., Any]:
+def _reader(*groups: type, always: tuple[type, ...] = (), without: tuple[str, ...] = ()) -> Callable[..., Any]:
     """Returns a function for ``takes``: from flags to the options of answers that they give.
 
     ``always``: groups of which options that are not given have their defaults, unless they have switches alone.
+    ``without``: options that are left out.
     """
-    listed = [(group in always, name, each) for group in groups for name, each in options_of(group).items()]
+    found = ((group in always, name, each) for group in groups for name, each in options_of(group).items())
+    listed = [each for each in found if each[1] not in without]
     declared = [(name, each, flag) for _, name, each in listed for flag in each.flags]
     kept = {name: each.default for keeps, name, each in listed if keeps and any(f.sets is None for f in each.flags)}
 
@@ -149,3 +151,8 @@ policies = _reader(Compiling)
 
 options = _reader(Limits, Sampling, Prompting, Reports, always=(Limits, Prompting))
 """The options of an answer, except the seed; those for sampling and probabilities only if given."""
+
+options_without_tools = _reader(
+    Limits, Sampling, Prompting, Reports, always=(Limits, Prompting), without=("tools_shown",)
+)
+"""The same, for an answer that calls nothing."""

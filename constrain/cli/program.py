@@ -156,7 +156,7 @@ class _Generating:
 @flags.takes(
     language=shared.Language,
     machine=shared.Machine,
-    options=flags.options,
+    options=flags.options_without_tools,
     policies=flags.policies,
     further=shared.Further,
     own=_Generating,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, create_model
 
-from constrain.fields.declared import Fields, Flag, Reads, within
+from constrain.fields.declared import Fields, Flag, Reads, one_among, within
 from constrain.fields.values import (
     FieldError,
     array,
@@ -21,7 +21,7 @@ from constrain.fields.values import (
     refuse_together,
     wrong_type,
 )
-from constrain.generation.options import WHOLE_PROMPT
+from constrain.generation.options import TOOLS_SHOWN, WHOLE_PROMPT
 from constrain.llama.decoding.ranges import seed_of
 from constrain.llama.decoding.sampling import LISTS, OPTIONS, SAMPLERS, check_breakers, sampler_names
 
@@ -54,7 +54,7 @@ UNLIMITED = -1
 
 _OWN_TEXTS = ("cache_prompt", "certificate", "confidence", "draft", "prefix", "show_schema", "sources", "unbias")
 
-_SAME = frozenset((*OPTIONS, *LISTS, "logit_bias", "stop", *_OWN_TEXTS))
+_SAME = frozenset((*OPTIONS, *LISTS, "logit_bias", "stop", "tools_shown", *_OWN_TEXTS))
 """Fields whose values are options of the same name."""
 
 
@@ -259,7 +259,13 @@ class DraftFields(OptionFields):
     draft: Annotated[bool | int | None, Reads(_draft, {"type": ["boolean", "integer"], "minimum": 1})] = None
 
 
-class ShowingFields(OptionFields):
+class ToolsShownFields(OptionFields):
+    """The field that says what the prompt shows of the tools."""
+
+    tools_shown: Annotated[str | None, one_among(TOOLS_SHOWN)] = None
+
+
+class ShowingFields(ToolsShownFields):
     """Fields for conversations: probabilities of an answer's parts, the schema in the prompt, texts to quote."""
 
     confidence: Flag = None

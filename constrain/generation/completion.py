@@ -34,7 +34,8 @@ class Usage:
     """The numbers of tokens of a prompt and its answer.
 
     Attributes:
-        prompt_tokens: tokens of the prompt; with a draft, also of the request for the answer behind it.
+        prompt_tokens: tokens of the prompt; with a draft, also of the request for the answer behind it; with names of
+            tools, also of what shows the called ones.
         cached_tokens: tokens of the prompt that were not evaluated, because an earlier prompt began with them.
         completion_tokens: tokens of the answer and of a draft before it, without the end of generation.
         draft_tokens: tokens of the draft.
@@ -108,6 +109,8 @@ class Completion(HoldsAnswer, Generic[ValueT_co]):
         stop: the ``stop`` text before which free text ended; ``None`` for none.
         reasoning: text of the model's reasoning before the answer; ``""`` for none.
         draft: text that the model wrote before its answer, with the option ``draft``; ``""`` for none.
+        introduced: with tools shown by name, the called tools that have parameters, and for each whether there was room
+            in the context to show the model its definition. ``None`` if the prompt shows all tools.
         logprobs: log-probabilities, one entry for each of ``tokens``; ``None`` without the option ``logprobs``.
         text_logprobs: the entries of ``logprobs`` for the tokens that make up ``text``.
         trace: with the option ``trace``, one entry for each of ``tokens``: where it comes from, how many tokens were
@@ -152,6 +155,7 @@ class Completion(HoldsAnswer, Generic[ValueT_co]):
     stop: str | None = None
     reasoning: str = ""
     draft: str = ""
+    introduced: Mapping[str, bool] | None = None
     logprobs: tuple[TokenLogprob, ...] | None = None
     text_logprobs: tuple[TokenLogprob, ...] | None = None
     trace: tuple[TokenTrace, ...] | None = None
@@ -244,6 +248,8 @@ def report_objects(completion: Completion) -> dict[str, Any]:
     Paths are JSON Pointers.
     """
     found: dict[str, Any] = {}
+    if completion.introduced:
+        found["introduced"] = dict(completion.introduced)
     if completion.fields is not None:
         found["fields"] = {pointer_to(path): _field_object(each) for path, each in completion.fields.items()}
     if completion.quotes:

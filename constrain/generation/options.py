@@ -42,6 +42,9 @@ TOP_LOGPROBS = (0, 20)
 """Least and greatest ``top_logprobs``, as at OpenAI."""
 
 
+TOOLS_SHOWN = ("auto", "names", "all")
+"""Values of the option ``tools_shown``."""
+
 WHOLE_PROMPT = "whole"
 """Value of the option ``cache_prompt`` that keeps all of a prompt."""
 
@@ -102,6 +105,7 @@ class ValueOptions(Options, total=False):
     """The keyword arguments of ``ChatOptions`` that do not change the type of an answer's value."""
 
     tool_choice: Any
+    tools_shown: Literal["auto", "names", "all"]
     parallel_tool_calls: bool
     tool_format: str | None
     thinking: bool | Literal["adaptive"] | None
@@ -307,6 +311,10 @@ class Prompting:
     Attributes:
         show_schema: whether the prompt shows the schema to the model (``True``): as a short text in front of the first
             user message, with a reminder in later ones. A text of your own that contains ``{schema}`` replaces it.
+        tools_shown: what the prompt shows of the tools. ``"names"``: their names, each with a few words; once the model
+            has written the name of a tool, it is shown this tool's description and parameters, and goes on with the
+            call. ``"all"``: all descriptions and parameters. ``"auto"`` (the default): the names if the rest would take
+            more than a quarter of the context, and the model's chat template allows it.
         cache_prompt: what the prompt cache of the ``Model`` keeps on disk, for later processes. ``True`` (the default)
             keeps what other requests share: all in front of the text of the user's last message (system prompt, tools,
             schema, earlier turns), if it is long. ``"whole"`` keeps the whole prompt, for prompts that are one long
@@ -319,6 +327,11 @@ class Prompting:
     """
 
     show_schema: bool | str = option(True, Flag("Whether the prompt shows the schema."))
+    tools_shown: Literal["auto", "names", "all"] = option(
+        "auto",
+        Flag("Show tools whole, or their names and each one once it is called."),
+        choices=TOOLS_SHOWN,
+    )
     cache_prompt: bool | Literal["whole"] = option(
         True,
         Flag("Neither keep anything of the prompts on disk nor read it from there.", "no_prompt_cache", sets=False),
@@ -427,6 +440,8 @@ class AnswerSettings(Limits, Prompting, Reports):
                 )
         refuse_together(prefix=self.prefix, draft=self.draft)
         refuse_together(top_logprobs=self.top_logprobs, logprobs=self.logprobs)
+        if self.tools_shown not in TOOLS_SHOWN:
+            raise ValueError(f"tools_shown is {self.tools_shown!r:.80}; it must be 'auto', 'names' or 'all'")
         _require_flag("cache_prompt", self.cache_prompt, WHOLE_PROMPT)
         _require_flag("certificate", self.certificate, WITH_PROMPT)
         stops = (self.stop,) if isinstance(self.stop, str) else self.stop

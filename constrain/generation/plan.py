@@ -10,7 +10,7 @@ from constrain.language.policies import CompileOptions
 from constrain.llama.decoding.ranges import seed_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from constrain.chat.reading.progress import Progress
     from constrain.chat.reading.text_tokens import TextTokens
@@ -58,6 +58,8 @@ class Plan:
         call_or_content: function that makes the object which adjusts logits until one answer has become content or a
             call; None if there is no such choice.
         shown: function that returns the texts that the prompt adds to the caller's text, by name.
+        insertion: function from the reader of one answer to the object that shows the model the tools that it calls
+            (``Answer.insert``); None if the prompt shows all tools.
         request: token ids behind a draft that ask for the answer; empty for an answer without a draft.
         sources: sources of the quotes in the arguments of calls, by name.
         shared: function that returns how many tokens at the beginning of the prompt other requests share, for the
@@ -82,6 +84,7 @@ class Plan:
     tools: Mapping[str, Tool] = field(default_factory=dict)
     call_or_content: Callable[[Sampling], LogitAdjuster] | None = None
     shown: Callable[[], dict[str, str]] = dict
+    insertion: Callable[[Any], Callable[[Sequence[int]], Sequence[int]]] | None = None
     request: tuple[int, ...] = ()
     sources: Mapping[str, Texts] = field(default_factory=dict)
     shared: Callable[[], int] | None = None

@@ -18,18 +18,19 @@ from constrain.chat.answers.call_or_content import make_call_or_content
 from constrain.chat.answers.choice import read_choice
 from constrain.chat.answers.choices import REFUSAL, Calls, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
-from constrain.chat.answers.structure import SpecialName, structure_parts
 from constrain.chat.families.format import Section, Thinking, ToolFormat
 from constrain.chat.prompt.conversation import DraftWords, ThinkingState, conversation_prompt, format_of, function_of
 from constrain.chat.prompt.messages import conversation
+from constrain.chat.prompt.shaping import list_name
 from constrain.chat.reading.progress import TextProgress
 from constrain.chat.reading.reply import ReplyProgress
 from constrain.chat.tools.definition import as_tools
 from constrain.chat.tools.kinds import FunctionTool
 from constrain.composition.parts import as_part
 from constrain.engine.compiling import warn_of_keywords
-from constrain.errors import DraftError, PrefixError, UnsupportedSchemaError
+from constrain.errors import DraftError, ModelError, PrefixError, UnsupportedSchemaError
 from constrain.generation.exclusions import refuse_together
+from constrain.generation.introducing import Introductions, exceed_share, structure_tokens
 from constrain.generation.observers.observer import find_observers
 from constrain.generation.options import (
     compile_options,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from constrain.chat.prompt.conversation import RenderedPrompt
     from constrain.chat.prompt.messages import Prompt
     from constrain.chat.reading.progress import Progress
     from constrain.chat.reading.text_tokens import TextTokens
@@ -191,7 +193,8 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
     about_schema = _describe_answer(
         settings, result, has_tools=bool(tools), allow_refusal=bool(options.get("allow_refusal"))
     )
-    prompted = conversation_prompt(
+    render = partial(
+        conversation_prompt,
         model.tokenizer,
         template,
         prompt,
@@ -201,11 +204,15 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
         shown=about_schema,
         draft=_draft_words(has_tools=bool(tools), is_shown=bool(about_schema)) if settings.draft else None,
     )
+    prompted = _render_tools(render, model, tools, settings.tools_shown)
     if settings.draft and prompted.thinking is ThinkingState.OPEN:
         raise DraftError("this model reasons before each answer, so it needs no draft; leave draft out")
 
     def shown() -> dict[str, str]:
-        return {SCHEMA: about_schema, TOOLS: "\n".join(json.dumps(function_of(tool)) for tool in tools)}
+        shown_tools = [function_of(tool) for tool in tools]
+        if prompted.introduce is not None:
+            shown_tools = [list_name(tool) for tool in shown_tools]
+        return {SCHEMA: about_schema, TOOLS: "\n".join(map(json.dumps, shown_tools))}
 
     if answer is not None:
         answer = replace(answer, reasoning=read_reasoning(prompted.thinking, wanted=wants_reasoning))
@@ -241,8 +248,25 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
         sources=sources,
         is_greedy=is_greedy and leaves_temperature_open(options),
         may_be_cut=may_be_text,
+        insertion=prompted.introduce and partial(Introductions, answer, model.vocabulary, prompted.introduce),
     )
     return _observed(plan)
+
+
+def _render_tools(
+    render: Callable[..., RenderedPrompt], model: Model, tools: Sequence[Tool], shown: str
+) -> RenderedPrompt:
+    """Returns the prompt of a conversation, with the definitions or the names of its tools.
+
+    ``"auto"`` shows all definitions to templates without a place for those of called tools. Raises ``ModelError``.
+    """
+    if tools and (shown == "names" or (shown == "auto" and exceed_share(model, tools))):
+        try:
+            return render(by_name=True)
+        except ModelError:
+            if shown == "names":
+                raise
+    return render()
 
 
 def _draft_words(*, has_tools: bool, is_shown: bool) -> DraftWords:
@@ -336,12 +360,7 @@ def prefill_tokens(answer: AnswerLanguage | None, vocabulary: Vocabulary, text: 
         before += answer.format.thinking.end
     if answer is not None and answer.format.content is not None:
         before += answer.format.content.begin
-    tokens: list[int] = []
-    for part in structure_parts(before, frozenset(() if answer is None else answer.special)):
-        if isinstance(part, SpecialName):
-            tokens.append(vocabulary.special_tokens[part.name])
-        else:
-            tokens += vocabulary.encode(part.encode())
+    tokens = structure_tokens(before, () if answer is None else answer.special, vocabulary)
     return (*tokens, *vocabulary.encode(text.encode("utf-8", "surrogatepass")))
 
 

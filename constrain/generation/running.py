@@ -13,6 +13,7 @@ from constrain.chat.reading.events import ReasoningDelta
 from constrain.chat.reading.places import paths_at
 from constrain.chat.reading.text import TextStream
 from constrain.generation.completion import Completion, Timings, Usage, report_members
+from constrain.generation.introducing import Introductions
 from constrain.generation.observers.observer import Later, Observers, Written
 from constrain.llama.decoding.answer import Answer, TokenObserver
 from constrain.llama.decoding.draft import Draft
@@ -48,6 +49,7 @@ class Running:
         text_tokens = next((each.text_tokens for each in self.observers if each.text_tokens is not None), None)
         self.progress = progress = plan.progress(plan.number, text_tokens)
         self.draft_text = TextStream(cuts=False)
+        insert = None if plan.insertion is None else plan.insertion(progress)
         self.answer = Answer(
             plan.tokens,
             plan.chain(sampling),
@@ -63,6 +65,7 @@ class Running:
             questions=self._questions if any(each.asks for each in self.observers) else None,
             prefix=plan.prefix,
             draft=self._draft(),
+            insert=insert,
             may_be_cut=plan.may_be_cut,
             about_prompt=partial(plan.describe_shown, "show_schema=False leaves the schema out"),
         )
@@ -118,6 +121,7 @@ class Running:
         Call ``finish`` first. Raises ``OutputValidationError``.
         """
         plan, answer, outcome = self.plan, self.answer, self.progress.outcome()
+        inserted = sum(len(tokens) for _, tokens in answer.inserted)
         drafted = 0 if answer.draft is None else len(answer.draft.tokens)
         written, later, reports = Written(answer, self.progress, outcome), list[Later](), dict[str, Any]()
         for each in self.observers:
@@ -130,7 +134,7 @@ class Running:
             value=outcome.value,
             text=outcome.text,
             tokens=tuple(answer.tokens),
-            usage=Usage(plan.prompt_tokens, cached_tokens, drafted + len(answer.tokens), drafted),
+            usage=Usage(plan.prompt_tokens + inserted, cached_tokens, drafted + len(answer.tokens), drafted),
             timings=timings,
             finish_reason=answer.finish_reason,
             ended_by=answer.ended_by,
@@ -142,6 +146,7 @@ class Running:
             reasoning=outcome.reasoning,
             stop=outcome.stop,
             draft=self.draft_text.text,
+            introduced=answer.insert.told(answer.inserted) if isinstance(answer.insert, Introductions) else None,
             n_masks=answer.n_masks,
             mask_seconds=answer.mask_seconds,
             **report_members(reports),

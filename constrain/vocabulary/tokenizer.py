@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import llama_cpp
 
 from constrain.errors import ModelError
+from constrain.remembering import remembered
 from constrain.vocabulary.exact import ExactEncoder
 from constrain.vocabulary.gguf.tokens import read_gguf_tokens
 from constrain.vocabulary.table import make_table
@@ -34,6 +35,9 @@ _INFILL = {part: getattr(llama_cpp, f"llama_vocab_fim_{part}") for part in ("pre
 """Functions that find the tokens of models that fill a gap in a text: in front of the text before the gap, of the text
 behind it, of the text in it, and of another file. They return -1 if there is none.
 """
+
+_COUNTED_TEXTS, _COUNTED_BYTES = 8192, 16 << 20
+"""Texts whose numbers of tokens are remembered, and bytes of these texts: 16 MiB; the least recently used go first."""
 
 _NUL = b"\0"
 """A byte that merges with no other byte: text after it is tokenized as in the middle of a longer text."""
@@ -104,6 +108,11 @@ class Tokenizer:
                 after = bool(attributes & llama_cpp.LLAMA_TOKEN_ATTR_RSTRIP)
                 found.append(SpecialToken(token, text, before, after))
         return tuple(sorted(found, key=lambda token: -len(token.text.encode())))
+
+    @cached_property
+    def count(self) -> Callable[[str], int]:
+        """Counts the tokens of a text, and remembers how many it has."""
+        return remembered(_COUNTED_TEXTS, _COUNTED_BYTES, len)(lambda text: len(self.tokenize(text)))
 
     def name(self, token: int) -> str:
         """The name of a token in the vocabulary (``<|im_end|>``); ``""`` for -1, which stands for no token."""

@@ -197,6 +197,7 @@ def test_a_warning_is_one_line(tmp_path: Path) -> None:
 
 
 UNSET = {"max_tokens": None, "max_string_tokens": None, "max_number_tokens": 64, "timeout": None, "show_schema": True}
+UNSET |= {"tools_shown": "auto"}
 
 
 @each_row(

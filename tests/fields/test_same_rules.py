@@ -236,6 +236,7 @@ VALUES: dict[str, Any] = {
     "prefix": [1, 2],
     "tools": [{"type": "function", "name": "f"}],
     "tool_choice": ["f"],
+    "tools_shown": "names",
     "tool_format": "hermes",
     "reasoning_effort": "low",
     "template_variables": {"a": 1},

@@ -308,7 +308,7 @@ def test_what_the_model_is_shown_is_named_where_it_overflows_the_context(model: 
         constrain.generate(model, "x", schema=schema)
     tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
     with pytest.raises(constrain.ModelError, match=r"about \d{4} of which are the tools that the model is shown, but"):
-        constrain.complete(model, "x", tools=[tool])
+        constrain.complete(model, "x", tools=[tool], tools_shown="all")
     assert isinstance(constrain.generate(model, "x", schema=schema, show_schema=False, max_tokens=9), dict)
 
 

@@ -370,4 +370,4 @@ def test_tools_that_are_nested_too_deeply_are_refused_by_name(model: constrain.M
         schema = {"type": "array", "items": schema}
     deep = {"type": "function", "name": "deep", "parameters": {"type": "object", "properties": {"deep": schema}}}
     with pytest.raises((ValueError, constrain.ConstrainError), match=r"nested (too )?deep"):
-        constrain.generate(model, "Hello", tools=[deep], max_tokens=5)
+        constrain.generate(model, "Hello", tools=[deep], tools_shown="all", max_tokens=5)

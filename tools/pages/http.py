@@ -151,6 +151,8 @@ _MEANINGS = {
     "MessagesRequest.tools": "functions with a JSON Schema (`input_schema`) that the model may call",
     "thread": "refused: the whole conversation is in `messages`",
     "tool_choice": "`none`, `auto`, `required`, one tool, or a list of allowed tools",
+    "tools_shown": "what the prompt shows of the tools: `all`; `names`, and each tool once it is called; or `auto`: "
+    "[Tools](../guides/tools.md#many-tools)",
     "tools": "functions with a JSON Schema, and custom tools with a grammar, that the model may call",
     "top_k": "samples from this number of likeliest tokens; 0 for all",
     "top_logprobs": "number of likeliest tokens to report at each position",

@@ -24,7 +24,7 @@ _UNREADABLE = (ValueError, OverflowError, LookupError, NotImplementedError)
 _JSON = frozenset(("messages", "schema", "tools", "logit_bias", "registry", "sources", "template_variables", *LISTS))
 """Fields whose texts are JSON."""
 
-_TEXTS = frozenset(("prompt", "id", "stop", "prefix", "tool_choice", "tool_format", "reasoning_effort", *CHOICES))
+_TEXTS = {*CHOICES, "prompt", "id", "stop", "prefix", "tool_choice", "tool_format", "tools_shown", "reasoning_effort"}
 """Fields that stay texts in CSV."""
 
 _DECIMALS = {name for name, option in OPTIONS.items() if option.is_number and not option.is_whole}

@@ -83,6 +83,22 @@ def value_of(form: ToolFormat, tool: FunctionCalls | CustomCalls) -> Variable:
     return _template(form, tool).value
 
 
+def steps_behind_name(answer: Choices, tool: int) -> int:
+    """Returns the number of bytes, special tokens and ids between the name of a tool and the value of its call."""
+    template = _template(answer.format, answer.tools[tool])
+    parts = template_parts(template.head)
+    behind = "".join(part if isinstance(part, str) else part.value for part in parts[parts.index(Variable.NAME) + 1 :])
+    return len(_head(behind, template, "", frozenset(answer.special)))
+
+
+def beginning_of_call(answer: Choices, tool: int) -> str:
+    """Returns the structure that a call begins with, behind ``opening``: up to an id, or to the end of the name."""
+    called = answer.tools[tool]
+    before = _template(answer.format, called).head.partition(Variable.NAME.value)[0]
+    text, mark, _ = before.partition(Variable.ID.value)
+    return text if mark else text + called.name
+
+
 TREE_BYTES = 32 << 20
 """Bytes that the trees of the latest answers may take together: 32 MiB; beyond it, the oldest are dropped."""
 

@@ -18,6 +18,19 @@ TOOLS_SHOWN = (
 It has no example of a call: small models copy its values into their answers, and write no more calls right with it.
 """
 
+NAMES_SHOWN = (
+    "You can call tools. These are the tools, with what they do:\n"
+    "$tools\n\n"
+    "To call a tool, write exactly this, with the tool's name and its arguments:\n"
+    "$calls\n"
+    "The parameters of a tool are shown to you once you have written its name. "
+    "The results are given to you in the next message. Call a tool only if it helps; otherwise answer as usual."
+)
+"""Text that shows the names of tools, one a line, for ``tools_shown="names"``."""
+
+TOOL_SHOWN = "The tool that you are calling:\n$tool\n\nWrite the call exactly like this, with its arguments:\n$calls"
+"""Text of the user that shows one tool, in the middle of a call."""
+
 RESULT = '<tool_response>\n{"name": "$name", "content": $content}\n</tool_response>'
 """Text that shows the result of a call to a model whose family documents no form for it."""
 
@@ -120,6 +133,8 @@ class ToolFormat:
             their definitions in JSON, one per line or as one list (``tools_as_list``), ``$calls`` for calls as the
             family writes them, with names in angle brackets.
         tools_as_list: whether ``$tools`` is one JSON list.
+        names_shown: text of the system prompt that shows the names of the tools in place of their definitions:
+            ``$tools`` stands for a line for each, ``$calls`` as in ``tools_shown``.
         result: text of a call's result, for templates that do not show results: with ``$name``, ``$id`` and
             ``$content``, a JSON string.
         templates: marks that identify the family's chat templates: those of any one of them.
@@ -144,6 +159,7 @@ class ToolFormat:
     preamble: Section | None = None
     tools_shown: str = TOOLS_SHOWN
     tools_as_list: bool = False
+    names_shown: str = field(default=NAMES_SHOWN, compare=False)
     result: str = RESULT
     templates: tuple[Marks, ...] = field(default=(), compare=False)
     tokens: tuple[str, ...] = field(default=(), compare=False)

@@ -55,6 +55,10 @@ _PHI4_MINI = ToolFormat(
     closing="]<|/tool_call|>",
     tools_shown="You can call the tools listed here.<|tool|>$tools<|/tool|>",
     tools_as_list=True,
+    names_shown=(
+        "You can call the tools listed here.<|tool|>$tools<|/tool|>\n"
+        "The parameters of a tool are shown to you once you have written its name."
+    ),
     templates=(Marks(("<|tool|>", "<|/tool|>")), Marks(("<|tool_call|>", "<|/tool_call|>"))),
     tokens=("<|tool_call|>", "<|/tool_call|>"),
 )

@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any
 from constrain.chat.families.forms import detect_format
 from constrain.chat.prompt.abilities import Abilities, abilities
 from constrain.chat.prompt.guarding import Mark, guarded_tokens, token_names, unused_noncharacter
-from constrain.chat.prompt.messages import Message, conversation, map_strings, map_texts
-from constrain.chat.prompt.shaping import find_shape, shape
+from constrain.chat.prompt.messages import Message, conversation, map_strings, map_texts, to_json
+from constrain.chat.prompt.shaping import find_shape, list_name, shape, show_tool
 from constrain.chat.prompt.template import render, tool_variables
 from constrain.errors import ModelError
 
@@ -69,12 +69,16 @@ class RenderedPrompt:
             requests begin with them, too. It renders the prompt once more.
         request: token ids behind a draft: the end of its turn, a turn of the user that asks for the answer, and the
             beginning of the answer's turn. Empty without a draft.
+        introduce: function from a tool to token ids that show it to a model that has begun to call it: the end of its
+            turn, a turn of the user, and the beginning of a turn in which the call stands once more. ``None`` if the
+            prompt shows all tools.
     """
 
     tokens: list[int]
     thinking: ThinkingState
     count_shared: Callable[[], int]
     request: tuple[int, ...] = ()
+    introduce: Callable[[object], list[int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,7 @@ def conversation_prompt(
     variables: Mapping[str, object] | None = None,
     shown: str = "",
     draft: DraftWords | None = None,
+    by_name: bool = False,
 ) -> RenderedPrompt:
     """Returns the prompt of a conversation.
 
@@ -115,15 +120,16 @@ def conversation_prompt(
         variables: variables for the template, such as ``{"enable_thinking": False}``.
         shown: text to put in front of the user's first message; later messages get a reminder of it.
         draft: texts for a draft in front of the answer; ``None`` for no draft.
+        by_name: whether the prompt shows the tools by their names, each with a few words.
 
     Raises ``MessageError`` (a ``ValueError``) for wrong messages, ``TypeError`` for a prompt of another type,
     ``ValueError`` for values nested too deeply, and ``ModelError`` if the template fails, or shows no answers that a
-    draft could be.
+    draft, or the beginning of a call, could be.
     """
     said = conversation(prompt)
     instruction = "" if draft is None else draft.instruction
     checked = add_texts(said, shown, instruction)
-    functions = [function_of(tool) for tool in tools]
+    functions = [list_name(function_of(tool)) if by_name else function_of(tool) for tool in tools]
     form = form or format_of(tokenizer, template)
     names = token_names(tokenizer)
 
@@ -133,12 +139,13 @@ def conversation_prompt(
         messages: Sequence[Message] = checked,
         for_answer: bool = True,
         behind: Sequence[Message] = (),
+        tools: Sequence[Mapping[str, Any]] = functions,
         able: Abilities,
     ) -> str:
         shown_messages = [*(map_texts(message, mark) for message in messages), *behind]
         known = {key: map_strings(value, mark) for key, value in (variables or {}).items()}
         known |= {**names, "add_generation_prompt": for_answer}
-        return write_prompt(template, shown_messages, map_strings(functions, mark), form, able, known)
+        return write_prompt(template, shown_messages, map_strings(tools, mark), form, able, known)
 
     def count_shared(tokens: Sequence[int], write: Callable[..., str]) -> int:
         other = _ask_otherwise(said)
@@ -154,32 +161,58 @@ def conversation_prompt(
 
     try:
         texts = [template, *_collect_texts(checked, functions, variables or {})]
+        able = template_abilities(template, form, names)
         able, written = find_shape(
             checked,
             functions,
-            template_abilities(template, form, names),
+            replace(able, tools=able.tools and not by_name),
             lambda messages, able: write_shaped(str, messages=messages, able=able),
         )
         write = partial(write_shaped, able=able)
         state = ThinkingState.ABSENT
         if form.thinking is not None:
             state = thinking_state(form.thinking, written, write(str, for_answer=False))
-        if draft is None:
-            tokens = guarded_tokens(tokenizer, texts, write)
-            return RenderedPrompt(tokens, state, partial(count_shared, tokens, write))
-        place = unused_noncharacter(texts)
-        turns = [Message("assistant", place), Message("user", draft.request)]
-        beginning = _BETWEEN if not template else "" if form.content is None else form.content.begin
 
-        def write_behind(mark: Mark) -> str:
-            _, found, behind = write(mark, behind=turns).rpartition(place)
+        def write_behind(mark: Mark, place: str, question: str, what: str, **before: Any) -> str:
+            """Returns what stands behind an answer, in whose place is a character that stands nowhere else.
+
+            That is the end of its turn, a question, and the beginning of the next answer.
+            """
+            turns = [Message("assistant", place), Message("user", question)]
+            _, found, behind = write(mark, behind=turns, **before).rpartition(place)
             if not found:
-                raise ModelError("the chat template does not show earlier answers, so it has no place for a draft")
+                raise ModelError(f"the chat template does not show earlier answers, so it has no place for {what}")
             return behind if template else behind + _BETWEEN
 
-        tokens = guarded_tokens(tokenizer, [*texts, beginning], lambda mark: write(mark) + beginning)
-        request = guarded_tokens(tokenizer, [*texts, place, draft.request], write_behind, continues=True)
-        return RenderedPrompt(tokens, state, partial(count_shared, tokens, write), tuple(request))
+        def write_introduction(mark: Mark, place: str, name: str, definition: str) -> str:
+            # Some templates repeat the system's text in the user's last message, so there is none.
+            before: dict[str, Any] = {"messages": [Message("user", REMINDER)], "tools": ()}
+            shown_tool, what = show_tool(mark(name), mark(definition), form), "the parameters of a tool"
+            behind = write_behind(mark, place, shown_tool, f"{what}; tools_shown='all' shows them at once", **before)
+            return behind + (f"{form.thinking.end}{_BETWEEN}" if state is ThinkingState.OPEN and form.thinking else "")
+
+        def introduce(tool: object) -> list[int]:
+            function = function_of(tool)
+            given = function["name"], to_json(function)
+            known = [*texts, *given]
+            known.append(place := unused_noncharacter(known))
+            return guarded_tokens(
+                tokenizer, known, lambda mark: write_introduction(mark, place, *given), continues=True
+            )
+
+        if by_name:
+            write_introduction(str, unused_noncharacter(texts), "", "")  # raises the errors of the template
+        request: list[int] = []
+        if draft is None:
+            tokens = guarded_tokens(tokenizer, texts, write)
+        else:
+            beginning = _BETWEEN if not template else "" if form.content is None else form.content.begin
+            tokens = guarded_tokens(tokenizer, [*texts, beginning], lambda mark: write(mark) + beginning)
+            place = unused_noncharacter(texts)
+            asked = partial(write_behind, place=place, question=draft.request, what="a draft")
+            request = guarded_tokens(tokenizer, [*texts, place, draft.request], asked, continues=True)
+        shared = partial(count_shared, tokens, write)
+        return RenderedPrompt(tokens, state, shared, tuple(request), introduce if by_name else None)
     except RecursionError as error:
         raise ValueError("messages or tools are nested too deeply to be shown to the model") from error
 

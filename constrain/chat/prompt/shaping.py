@@ -10,7 +10,7 @@ from itertools import takewhile
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from constrain.chat.families.format import TAG, ArgumentStyle, ToolFormat
+from constrain.chat.families.format import TAG, TOOL_SHOWN, ArgumentStyle, ToolFormat
 from constrain.chat.prompt.abilities import Abilities, TextAndCalls
 from constrain.chat.prompt.messages import Call, Message, to_json
 from constrain.errors import ModelError
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 _PARAGRAPH = "\n\n"
 """Text between the texts of messages that become one."""
+
+WORDS_SHOWN = 12
+"""Words that a list of tools' names shows of each description, at most: those of its first sentence."""
+
+_SENTENCE = re.compile(r"(.+?)(?:[.!?:;](?!\S)|\n|$)")
 
 _SHORT_ID = re.compile("[a-zA-Z0-9]{9}")
 
@@ -31,7 +36,8 @@ def shape(
 
     Args:
         messages: messages from ``check_messages``.
-        tools: functions as ``{"name": ..., "description": ..., "parameters": ...}``.
+        tools: functions as ``{"name": ..., "description": ..., "parameters": ...}``; or entries of a list of names
+            (``list_name``), which no template shows: then ``able.tools`` is false.
         form: form of calls.
         able: features of the template.
     """
@@ -115,12 +121,35 @@ def _other_shapes(messages: Sequence[Message], able: Abilities) -> Iterator[Abil
 
 
 def show_tools(tools: Sequence[Mapping[str, Any]], form: ToolFormat) -> str:
-    """Returns the text that shows tools to a model whose template does not."""
-    written = [escape_tags(to_json(tool), form) for tool in tools]
-    listed = f"[{', '.join(written)}]" if form.tools_as_list else "\n".join(written)
+    """Returns the text that shows tools, or their names, to a model whose template does not."""
+    by_name = "parameters" not in tools[0]
+    written = [escape_tags(_name_line(tool) if by_name else to_json(tool), form) for tool in tools]
+    listed = f"[{', '.join(written)}]" if form.tools_as_list and not by_name else "\n".join(written)
+    shown = form.names_shown if by_name else form.tools_shown
+    return Template(shown).substitute(tools=listed, calls=_example(form))
+
+
+def list_name(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the entry of a tool in a list of names: a function whose description is short."""
+    sentence = _SENTENCE.search(tool["description"].strip())
+    words = sentence[1].split() if sentence else []
+    return {"name": tool["name"], "description": " ".join(words[:WORDS_SHOWN])}
+
+
+def _name_line(tool: Mapping[str, Any]) -> str:
+    return ": ".join(filter(None, (tool["name"], tool["description"])))
+
+
+def show_tool(name: str, definition: str, form: ToolFormat) -> str:
+    """Returns the text that shows one tool, with its definition as JSON, to a model that has begun to call it."""
+    return Template(TOOL_SHOWN).substitute(tool=escape_tags(definition, form), calls=_example(form, name))
+
+
+def _example(form: ToolFormat, name: str = "<name>") -> str:
+    """Returns a call with placeholders."""
     arguments = _ARGUMENTS.get(form.style) or form.element.write("name of argument", "value")
-    call = Template(form.call).substitute(name="<name>", arguments=arguments, id="<id>")
-    return Template(form.tools_shown).substitute(tools=listed, calls=f"{form.opening}{call}{form.closing}")
+    call = Template(form.call).substitute(name=name, arguments=arguments, id="<id>")
+    return f"{form.opening}{call}{form.closing}"
 
 
 _ARGUMENTS = {

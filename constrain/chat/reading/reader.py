@@ -20,7 +20,7 @@ from constrain.chat.answers.arguments import (
 from constrain.chat.answers.assembly import may_begin_like
 from constrain.chat.answers.choices import REFUSAL, Calls, CustomCalls, Reasoning
 from constrain.chat.answers.structure import CONTENT, END, PREAMBLE, REASONING, SpecialName, Variable, structure_parts
-from constrain.chat.answers.trees import answer_trees, has_preamble, value_of
+from constrain.chat.answers.trees import answer_trees, has_preamble, steps_behind_name, value_of
 from constrain.chat.families.format import ArgumentStyle
 from constrain.chat.reading.events import ReasoningDelta, RefusalDelta, TextDelta
 from constrain.chat.reading.incoming import Incoming, json_text
@@ -90,6 +90,8 @@ class Reader:
         self.arguments: dict[int, tuple[int, int]] = {}
         self._inputs: dict[int, tuple[int, int, bool]] = {}
         self._calls = 0
+        self._open: tuple[int, int] | None = None  # tool of the call whose value is being read, and where that begins
+        self._at: Node | None = None  # place in the structure
         self._behind: Node | None = None
         self._reading = self._read()
         self._advance()
@@ -116,6 +118,26 @@ class Reader:
     def may_end(self) -> bool:
         """Whether the answer may end here: a call is complete, no other has begun, and only structure is missing."""
         return self._behind is not None and _leads_to_end(self._behind, bytes(self._incoming.buffer))
+
+    @property
+    def called(self) -> tuple[int, int] | None:
+        """The number of the tool whose call is open, once its name is written; ``None`` before that and behind it.
+
+        With it comes the position up to which the call is structure: where its value begins, or what was read last.
+        """
+        node, begun, left = self._at, bytes(self._incoming.buffer), 0
+        end = self._incoming.position + len(begun)
+        if self._open is not None or node is None:
+            return self._open
+        while node.reached is None:  # there must be one way on
+            ways = [(s, after) for s, after in node.onward if isinstance(s, Variable) or _to_bytes(s).startswith(begun)]
+            if len(ways) != 1:
+                return None
+            step, node = ways[0]
+            left += len(step) - len(begun) if isinstance(step, bytes) else 1
+            begun = b""
+        is_named = node.reached >= 0 and left <= steps_behind_name(self._answer, node.reached)
+        return (node.reached, end) if is_named else None
 
     def _advance(self) -> list[Event]:
         next(self._reading, None)
@@ -232,7 +254,7 @@ class Reader:
             index, self._calls = self._calls, self._calls + 1
             name = self._answer.tools[reached].name
             self._events.append(CallStarted(index, name, ids[-1] if ids else None))
-            self._behind = None
+            self._behind, self._open = None, (reached, self._incoming.position)
             if not (yield from self._read_value(reached, index)):
                 return
             node = self._trees.after[reached]
@@ -241,7 +263,7 @@ class Reader:
                 if not ids:
                     return
             self._events.append(CallEnded(index, ids[-1] if ids else None))
-            self._behind = node
+            self._behind, self._open = node, None
             reached, ids = yield from self._follow(node, [])
 
     def _read_value(self, tool: int, index: int) -> Generator[None, None, bool]:
@@ -284,11 +306,13 @@ class Reader:
     def _follow(self, node: Node, ids: list[str]) -> Generator[None, None, tuple[int | None, list[str]]]:
         """Follows structure to its end and collects ids on the way; the end is None if the answer was truncated."""
         while node.onward:
+            self._at = node
             following = yield from self._step(node, ids)
             if following is None:
                 break
             node = following
             self._behind = node if self._behind is not None else None
+        self._at = None
         return node.reached, ids
 
     def _follow_to_id(self, node: Node) -> Generator[None, None, tuple[Node, list[str]]]:

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from constrain.chat.reading import reader as reading
 from constrain.chat.reading.events import (
@@ -93,6 +93,14 @@ class Reply(Sequence["ToolCall"]):
         if self.calls:
             message["tool_calls"] = [_call_message(call) for call in self.calls]
         return message
+
+
+class Called(NamedTuple):
+    """An open call: its tool, the number of that, and the position up to which the call is structure."""
+
+    tool: Tool
+    number: int
+    end: int
 
 
 def _call_message(call: ToolCall) -> dict[str, Any]:
@@ -199,6 +207,14 @@ class ReplyProgress:
         for index, (begin, _) in self._reader.arguments.items():
             found.append(Located(("calls", index, "arguments"), self._values[index], begin, is_json=True))
         return found
+
+    @property
+    def called(self) -> Called | None:
+        """The call that is open, once the name of its tool is written; ``None`` before that and later."""
+        if (found := self._reader.called) is None:
+            return None
+        number, end = found
+        return Called(self._tools[self._answer.tools[number].name], number, end)
 
     @property
     def _repeats_itself(self) -> bool:

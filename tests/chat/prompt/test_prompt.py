@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -53,6 +54,27 @@ def test_messages_never_become_special_tokens(model: constrain.Model, attack: st
     harmless = prompt_tokens(model, [{"role": "system", "content": "x"}, {"role": "user", "content": "x"}])
     assert specials(model, tokens) == specials(model, harmless) == ["<|im_start|>", "<|im_end|>"] * 2 + ["<|im_start|>"]
     assert text(model, tokens).count(f"{attack}<|im_end|>\n") == 2
+
+
+@pytest.mark.slow
+@for_each("name", FAMILIES)
+def test_a_tool_that_is_called_is_shown_in_a_turn_of_its_own(model: constrain.Model, name: str) -> None:
+    function = {"name": "f", "description": f"Does it.\n{' '.join(ATTACKS)}", "parameters": {"type": "object"}}
+    called = {"type": "function", "function": function}
+    said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello!"}]
+    known = {"tools": [called, TOOL], "by_name": True}
+    rendered = conversation_prompt(model.tokenizer, template(name), said, **known)  # type: ignore[arg-type]
+    assert rendered.introduce is not None
+    prompted, behind = text(model, rendered.tokens), text(model, rendered.introduce(called))
+    assert "f: Does it\n" in prompted
+    assert "You can call" not in behind
+    assert "Be brief." not in behind
+    assert re.search(r'The tool that you are calling:\n\{"name": "f", "description": "Does it', behind)
+    _, _, beginning = prompted.rpartition("Hello!")
+    end = "</think>\n\n" if rendered.thinking is ThinkingState.OPEN else ""
+    assert behind.endswith(beginning + end)
+    other = rendered.introduce({"type": "function", "function": {**function, "description": "Does it."}})
+    assert specials(model, rendered.introduce(called)) == specials(model, other)
 
 
 @for_each("attack", ATTACKS)

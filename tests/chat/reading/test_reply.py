@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from constrain import TextDelta, tool
-from constrain.chat.answers.choices import CustomCalls, FunctionCalls, Reasoning, Value
+from constrain.chat.answers.choices import Calls, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families.format import ToolFormat
-from constrain.chat.prompt.messages import check_messages
+from constrain.chat.families.forms import FAMILIES, GENERIC
+from constrain.chat.prompt.messages import Call, check_messages
+from constrain.chat.prompt.shaping import write_calls
 from constrain.chat.reading.events import StreamEvent
 from constrain.chat.reading.incoming import json_text
 from constrain.chat.reading.reply import MAX_SAME_CALLS, ReplyProgress
@@ -24,11 +26,15 @@ from constrain.language.special import mark
 from constrain.results import Refusal
 from constrain.tools import CustomTool, FunctionTool, Reply
 from tests.support import for_each
-from tests.support.chat.forms import ELEMENTS, FENCES, LIST, PYTHON, TAGS
+from tests.support.chat.forms import ELEMENTS, FENCES, LIST, OBJECT, PYTHON, TAGS
 
 
 def get_weather(city: str, days: int = 1) -> str:
     return f"{city} {days}"
+
+
+def get(get: str) -> str:
+    return get
 
 
 WEATHER, NOTE = tool(get_weather), CustomTool("note", function=str.upper)
@@ -163,6 +169,38 @@ def test_an_answer_does_not_end_where_the_next_call_has_begun() -> None:
     reader = progress(LIST)
     assert not reader.feed((first + LIST.between).encode())
     assert reader.feed(last.removeprefix(LIST.between).encode())
+
+
+# The name of a call
+
+FORMS = [TAGS, OBJECT, LIST, FENCES, ELEMENTS, PYTHON, GENERIC, *FAMILIES]
+
+
+@for_each("form, before", [(form, text) for form in FORMS for text in ("", "Well, ")])
+def test_the_tool_of_a_call_is_known_from_the_end_of_its_name_to_the_end_of_its_arguments(
+    form: ToolFormat, before: str
+) -> None:
+    if before and (not form.text_before or form.content is not None):
+        return
+    tools = {"get_weather": WEATHER, "get": tool(get)}
+    language = AnswerLanguage(
+        form,
+        tools=tuple(FunctionCalls(name, json.dumps(each.schema)) for name, each in tools.items()),
+        calls=Calls.AUTO if before else Calls.REQUIRED,
+    )
+    named = [("get_weather", {"city": "get"}), ("get", {"get": "get_weather"})]
+    calls = [Call("abc", name, json.dumps(arguments), arguments) for name, arguments in named]
+    for written in [calls] if form.parallel else [calls[:1], calls[1:]]:
+        reader = ReplyProgress(language, tools, result_type(None), (), (1, 2), wants_reply=True)
+        text, found = before + write_calls(written, form), []
+        for end in range(1, len(text) + 1):
+            reader.feed(text[end - 1 : end].encode())
+            if (called := reader.called) is not None and (not found or found[-1][0] != called.tool.name):
+                found.append((called.tool.name, text[:end]))
+        assert reader.called is None, text
+        assert [name for name, _ in found] == [call.name for call in written]
+        for name, begun in found:
+            assert begun.endswith(name) if name == "get_weather" else begun[:-1].endswith(name), begun
 
 
 # Stop texts

@@ -77,9 +77,11 @@ class CertificateObserver(Observer):
         ids = {"ids": list(plan.tokens)} if settings.certificate == WITH_PROMPT else {}
         limits = {name: getattr(settings, name) for name in SOFT_LIMITS}
         draft = None if answer.draft is None else {"tokens": answer.draft.tokens, "request": list(plan.request)}
+        inserted = [{"index": place, "ids": list(tokens)} for place, tokens in answer.inserted if tokens]
         facts = {
             "prompt": {"sha256": hash_tokens(plan.tokens), "count": len(plan.tokens), **ids},
             "draft": draft,
+            **({"inserted": inserted} if inserted else {}),
             "model": {"files": list(plan.prepared["certificate"]), "n_ctx": plan.model.n_ctx},
             "sampling": _describe_sampling(plan.used_sampling),
             "settings": {

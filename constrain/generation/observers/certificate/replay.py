@@ -170,9 +170,20 @@ def _plan(model: Model, certificate: Mapping[str, Any], grammar: Grammar, tokens
         answer_settings,
         result,
         call_or_content=call_or_content,
+        insertion=lambda _: _Inserted({each["index"]: each["ids"] for each in certificate.get("inserted", ())}),
         request=tuple(certificate["draft"]["request"]) if certificate["draft"] else (),
         prefix=tuple(settings["prefix"]),
     )
+
+
+class _Inserted:
+    """Inserts the tokens that a certificate has, by the number of the token behind them."""
+
+    def __init__(self, left: dict[int, list[int]]) -> None:
+        self._left = left
+
+    def __call__(self, tokens: Sequence[int]) -> Sequence[int]:
+        return self._left.pop(len(tokens), ())
 
 
 def _progress(
