@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 StrictSubset = Literal["structural", "openai", "off"]
+ToolsShown = Literal["auto", "names", "all"]
 
 LogFormat = Literal["text", "json"]
 
@@ -166,6 +167,9 @@ class ServerConfig(_Table):
     api_key_file: _File | None = _flag(None, f"File with API keys, one per line; the variable {KEY_VARIABLE} adds one.")
     strict_subset: StrictSubset = _flag(
         "structural", 'OpenAI rules that schemas with "strict": true must obey: the structural ones, all, or none.'
+    )
+    tools_shown: ToolsShown = _flag(
+        "auto", "Show tools whole, or their names and each one once it is called; requests may say it, too."
     )
     allowed_host: Annotated[list[_Host], BeforeValidator(_as_list)] = _flag(
         [], 'Host name that requests may use, "*" for any; may be repeated.'

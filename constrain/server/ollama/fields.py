@@ -60,7 +60,7 @@ GENERATE_REFUSED = {
     "template": "Use 'raw' and a prompt in its final form, or 'chat_template' in the server's configuration.",
     "parallel_tool_calls": "Ask /api/chat.",
     "tool_choice": "Ask /api/chat.",
-    "tools": "Ask /api/chat.",
+    **advise("tools tools_shown", "Ask /api/chat."),
 }
 """Fields that generate refuses, with the alternative."""
 

@@ -9,7 +9,7 @@ from pydantic import WithJsonSchema
 
 from constrain.fields.declared import Flag, Reads, Text, inside
 from constrain.fields.logprobs import LogprobFields, ProofFields
-from constrain.fields.sampling import KeepingFields
+from constrain.fields.sampling import KeepingFields, ToolsShownFields
 from constrain.fields.thinking import ThinkingFields
 from constrain.fields.values import array, refuse_together
 from constrain.server.ollama.fields import (
@@ -63,7 +63,7 @@ class _AskingBody(ContentFields, ThinkingFields, ProofFields, LogprobFields, Kee
         return OllamaRequest(self.model, questions, Streaming(self.stream is not False), self.keep_alive, options)
 
 
-class ChatBody(PrefillFields, _AskingBody):
+class ChatBody(PrefillFields, ToolsShownFields, _AskingBody):
     """The body of ``/api/chat``. OpenAI's types say what fields of the type ``Any`` may be."""
 
     refused = CHAT_REFUSED

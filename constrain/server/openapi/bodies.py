@@ -40,6 +40,7 @@ EXTENSION: dict[str, Schema] = {
             "warnings": array_of(TEXT),
             "limited": object_schema(masks=COUNT, limits=array_of(TEXT)),
             "agreement": {"type": "object", "additionalProperties": _SHARE},
+            "introduced": {"type": "object", "additionalProperties": {"type": "boolean"}},
             "fields": {"type": "object", "additionalProperties": _FIELD},
             "certificate": OBJECT,
         },

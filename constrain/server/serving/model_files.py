@@ -66,7 +66,7 @@ def _source(config: ServerConfig, table: ModelTable) -> ModelSource:
         )
     if parallel is None:
         parallel = 1 if config.deterministic else DEFAULT_PARALLEL
-    defaults: ChatOptions = {}
+    defaults: ChatOptions = {"tools_shown": config.tools_shown}
     if config.deterministic:
         defaults["seed"] = _SEED
     if table.tool_format is not None:

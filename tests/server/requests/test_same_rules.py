@@ -77,6 +77,7 @@ DEEP_CHOICE = {"type": "function", "name": "f", "more": nested(300)}
 
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     # the fields; the param of chat completions, and that of responses
+    "an unknown way to show tools": ({"tools_shown": "some"}, "tools_shown", "tools_shown"),
     "too many stops": ({"stop": ["a"] * 65}, "stop", "stop"),
     "a deep schema": (
         {"format": {"type": "json_schema", "name": "x", "schema": DEEP}},
@@ -214,3 +215,30 @@ def test_a_field_is_measured_without_recursion() -> None:
         parse_body(b'{"a": ' + b"[" * (MAX_FIELD_NESTING + 1) + b"]" * (MAX_FIELD_NESTING + 1) + b"}")
     assert caught.value.param == "a"
     assert parse_body(b'{"a": ' + b"[" * MAX_FIELD_NESTING + b"]" * MAX_FIELD_NESTING + b"}")
+
+
+_FIND = {"name": "find", "description": "Finds.", "parameters": {"type": "object", "properties": {"text": {}}}}
+_SAID = [{"role": "user", "content": "Find it."}]
+_NESTED = {"messages": _SAID, "tools": [{"type": "function", "function": _FIND}], "tool_choice": "required"}
+TOOLS_SHOWN: dict[str, dict[str, Any]] = {
+    CHAT: {**_NESTED, "max_tokens": 80},
+    RESPONSES: {"input": "Find it.", "tools": [{"type": "function", **_FIND}], "tool_choice": "required"},
+    "/v1/messages": {
+        "messages": _SAID,
+        "max_tokens": 80,
+        "tools": [{"name": "find", "input_schema": _FIND["parameters"]}],
+        "tool_choice": {"type": "any"},
+    },
+    "/api/chat": {**_NESTED, "stream": False, "options": {"num_predict": 80}},
+}
+
+
+@pytest.mark.parametrize("endpoint", TOOLS_SHOWN)
+def test_a_request_says_what_is_shown_of_its_tools(application: Application, endpoint: str) -> None:
+    found = {}
+    for shown in ("names", "all"):
+        fields = {"model": "small", **TOOLS_SHOWN[endpoint], "tools_shown": shown}
+        response = ask(application, "POST", endpoint, json=fields)
+        assert response.status_code == 200, response.text
+        found[shown] = '"introduced":{"find":true}' in response.text.replace(" ", "")
+    assert found == {"names": True, "all": False}
