@@ -133,6 +133,7 @@ _MEANINGS = {
     "stop": "a text or texts that end an answer of free text",
     "stop_sequences": "texts that end an answer of free text",
     "store": "whether the response is kept (yes), for `previous_response_id`",
+    "return_progress": "llama-server's: whether a stream tells how much of the prompt is read",
     "stream": "whether the answer comes as server-sent events",
     "stream_options": "`include_usage`: the last event has the numbers of tokens",
     "system": "a system message in front of the conversation",

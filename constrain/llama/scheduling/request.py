@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from constrain.llama.scheduling.deciding import Decision
 
 
-def _ignore(_: tuple[int, ...]) -> None:
+def _ignore(*_: object) -> None:
     pass
 
 
@@ -32,6 +32,8 @@ class Request:
         partition: requests of one partition share evaluated prompts; other partitions cannot tell what was asked.
         shared: function that returns how many tokens other prompts begin with, too; their evaluation is kept on disk.
             ``None`` neither uses nor keeps anything there.
+        tell_progress: called after each piece of the prompt, from the thread that drives the model, with the number of
+            tokens of the prompt that are evaluated, and the seconds since the first step.
         begun: set when the request gets a slot.
         done: set when the answer is complete, or to the error that ended it. Cancelling it, from any thread, takes the
             request out of the model before the next step.
@@ -45,6 +47,7 @@ class Request:
     timeout: float | None = None
     partition: str = ""
     shared: Callable[[], int] | None = None
+    tell_progress: Callable[[int, float], None] = field(default=_ignore, init=False)
     begun: Future[None] = field(default_factory=Future, init=False)
     done: Future[None] = field(default_factory=Future, init=False)
     cached_tokens: int = field(default=0, init=False)
@@ -180,6 +183,11 @@ class Scheduled:
             request.done.set_result(None)
         else:
             request.done.set_exception(error)
+
+    def tell_progress(self) -> None:
+        """Tells how much of the prompt is evaluated."""
+        done = min(self.active_slot.length, len(self.request.answer.prompt))
+        self.request.tell_progress(done, time.perf_counter() - self.since)
 
     def lap(self) -> float:
         """Returns the seconds since the last call and restarts the clock."""

@@ -343,6 +343,8 @@ class Scheduler:
                     self._end(sequence, _failure(error))
                 return
             for (sequence, _), read, row in zip(members, outputs, rows, strict=True):
+                if sequence.slot is not None and not sequence.chosen:
+                    sequence.tell_progress()
                 if sequence.request.answer.unscored:
                     self._advance(sequence, partial(self._score, sequence, range(row + 1 - read, row + 1)))
                 if sequence.slot is not None and not sequence.pending and sequence.decision is None:

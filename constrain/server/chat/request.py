@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from constrain.fields.declared import Flag, Reads, within
@@ -18,7 +18,7 @@ from constrain.server.requests.peers import ContentFields
 from constrain.server.requests.places import Places
 from constrain.server.requests.question import Asked, PrefillFields, Question, take_prefill
 from constrain.server.requests.refusals import CHAT_FIELDS
-from constrain.server.requests.streams import StreamFields
+from constrain.server.requests.streams import ProgressFields, StreamFields
 from constrain.server.requests.tools import read_functions, read_tools, uses_functions
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class ChatBody(
     ShowingFields,
     DraftFields,
     StreamFields,
+    ProgressFields,
     AskingBody,
 ):
     """The body. OpenAI's types say what fields of the type ``Any`` may be."""
@@ -54,7 +55,7 @@ class ChatBody(
 
     def request(self, settings: Settings) -> ChatRequest:
         """Returns the request. Raises ``ApiError`` or ``FieldError`` with the place."""
-        streaming = self.streaming()
+        streaming = replace(self.streaming(), tells_progress=self.return_progress or False)
         max_tokens, name = self.limit()
         options: ChatOptions = {**self.plain_options(), **self.logprobs_options(), **max_tokens}
         options |= self.thinking_options(max_tokens.get("max_tokens"))

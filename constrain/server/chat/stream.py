@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from constrain.generation.completion import Completion
     from constrain.llama.decoding.token_logprob import TokenLogprob
     from constrain.server.chat.request import ChatRequest
+    from constrain.server.serving.dialect import PromptProgress
 
 _MARK = "\0text\0"
 """Placeholder for the text in a cached chunk; no model's name contains it."""
@@ -98,6 +99,11 @@ class ChunkWriter(Writer):
                 reason = finish_reason(completion, self._shape)
                 facts = extension(completion, is_cut=reason == "length")
                 yield self._chunk(number, {}, reason, facts=facts)
+
+    def tell(self, number: int, progress: PromptProgress) -> Iterator[str]:
+        """Yields a chunk that tells how much of the prompt is read."""
+        choice = {"delta": {}, "index": number, "finish_reason": None, "logprobs": None}
+        yield self._data([choice], {**self._usage, **progress.member()})
 
     def _captures(self, number: int, completion: Completion) -> Iterator[str]:
         """Yields a chunk with the captures of each custom call that has any."""

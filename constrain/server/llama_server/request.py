@@ -19,7 +19,7 @@ from constrain.server.requests.peers import ContentFields
 from constrain.server.requests.places import Places
 from constrain.server.requests.question import Asked, Question
 from constrain.server.requests.refusals import ON_ALL_ENDPOINTS, unsupported
-from constrain.server.requests.streams import Streaming
+from constrain.server.requests.streams import ProgressFields, Streaming
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +89,7 @@ _COUNT = {"type": "integer", "minimum": 0}
 _PIECES = {"type": "array", "items": {"anyOf": [{"type": "string"}, _COUNT]}}
 
 
-class _AskingBody(ContentFields, AskingBody, UnnamedBody):
+class _AskingBody(ContentFields, ProgressFields, AskingBody, UnnamedBody):
     refused = REFUSED
 
     seed: Annotated[int | None, within(RANGES["seed"]), seeds(-1, 2**32 - 1)] = None
@@ -106,7 +106,7 @@ class _AskingBody(ContentFields, AskingBody, UnnamedBody):
         given = {name: None if most is None or most < 0 else most for name, most in limits.items()}
         options: ChatOptions = {**self.plain_options(), **smallest_limit(given)[0]}
         question = Question((), self.content({}), options, PLACES)
-        streaming = Streaming(self.stream or False)
+        streaming = Streaming(self.stream or False, tells_progress=self.return_progress or False)
         return ContinuationRequest(
             self.model, (question,), streaming, pieces, names_tokens, self.return_tokens or False
         )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from constrain.chat.reading.events import StreamEvent
     from constrain.generation.completion import Completion
     from constrain.server.llama_server.request import ContinuationRequest
+    from constrain.server.serving.dialect import PromptProgress
     from constrain.server.serving.models import ServedModel
 
 
@@ -37,6 +38,10 @@ class ContinuationWriter(Writer):
             yield data_event({"index": number, "content": event.text, "stop": False})
         elif isinstance(event, Finished):
             yield data_event(self._ending(event.completion, ""))
+
+    def tell(self, number: int, progress: PromptProgress) -> Iterator[str]:
+        """Yields a piece that tells how much of the prompt is read."""
+        yield data_event({"index": number, "content": "", "stop": False, **progress.member()})
 
     def _ending(self, completion: Completion, content: str) -> dict[str, Any]:
         """Returns the last piece of an answer: why it ended, and its numbers."""

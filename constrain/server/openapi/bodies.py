@@ -78,12 +78,17 @@ _CHAT_RESPONSE_PARTS = """
     Function FunctionCall Logprobs PromptTokensDetails TopLogprob
 """
 _CUSTOM_DELTA = {"type": ["object", "null"], "properties": {"name": {"type": "string"}, "input": {"type": "string"}}}
+_COUNTS = ("total", "cache", "processed", "time_ms")
+PROGRESS: Schema = {"prompt_progress": {"type": "object", "properties": {name: {"type": "number"} for name in _COUNTS}}}
+"""The member of a chunk that tells how much of the prompt is read, where the request has ``return_progress``."""
+
 CHUNK = Shape(
     "ChatCompletionChunk",
     ChatCompletionChunk,
     "response",
     _CHAT_RESPONSE_PARTS,
     own={
+        "": PROGRESS,
         "Choice": EXTENSION,
         "ChoiceDeltaToolCall": {"type": {"enum": ["function", "custom", None]}, "custom": _CUSTOM_DELTA},
     },

@@ -6,14 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from constrain.server.llama_server.request import CompletionBody, DetokenizeBody, InfillBody, TokenizeBody
-from constrain.server.openapi.bodies import CHAT_REQUEST, EXTENSION
+from constrain.server.openapi.bodies import CHAT_REQUEST, EXTENSION, PROGRESS
 from constrain.server.openapi.operation import Operation, asks, in_path, in_query
 from constrain.server.openapi.shapes import COUNT, FLAG, OBJECT, TEXT, WrittenShape, array_of, object_schema
 
 if TYPE_CHECKING:
     from constrain.server.openapi.shapes import Schema
 
-_PIECE = object_schema(index=COUNT, content=TEXT, stop={"const": False})
+_PIECE = object_schema(PROGRESS, index=COUNT, content=TEXT, stop={"const": False})
 _LAST = object_schema(
     EXTENSION,
     index=COUNT,

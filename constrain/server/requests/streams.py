@@ -16,15 +16,23 @@ class Streaming:
     Attributes:
         is_wanted: whether answers are sent while they are written.
         include_usage: whether the last chunk has token counts.
+        tells_progress: whether chunks tell how much of the prompt is read.
     """
 
     is_wanted: bool = False
     include_usage: bool = False
+    tells_progress: bool = False
 
 
 class _StreamOptions(Fields):
     include_usage: Flag = None
     include_obfuscation: object = None
+
+
+class ProgressFields(Fields):
+    """The field for chunks that tell how much of the prompt is read, as llama-server's."""
+
+    return_progress: Flag = None
 
 
 class StreamFields(Fields):

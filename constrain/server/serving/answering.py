@@ -13,6 +13,7 @@ from constrain.generation.completion import Finished
 from constrain.generation.reasoning import idle_switches
 from constrain.server.http.account import warn
 from constrain.server.http.errors import ApiError, failure
+from constrain.server.serving.dialect import PromptProgress
 from constrain.server.serving.endpoint import Endpoint, send_stream
 
 if TYPE_CHECKING:
@@ -70,7 +71,9 @@ class Answering(Endpoint, Generic[R]):
             await self.prepare(asked)
             async with self._serving.models.lease(self.find(asked.model)) as served:
                 self.check(asked, served)
-                answers = await generator.start(served, questions, session)
+                answers = await generator.start(
+                    served, questions, session, tells_progress=asked.streaming.tells_progress
+                )
                 with contextlib.closing(answers):
                     writer = self._writer(asked, served, answers)
                     if asked.streaming.is_wanted:
@@ -98,6 +101,10 @@ class Answering(Endpoint, Generic[R]):
                 yield chunk
             async with contextlib.aclosing(answers.events()) as events:
                 async for number, event in events:
+                    if isinstance(event, PromptProgress):
+                        for chunk in writer.tell(number, event):
+                            yield chunk
+                        continue
                     if isinstance(event, Finished):
                         self._serving.metrics.add(event.completion, is_first=_is_first(number, questions))
                     chunks = writer.write(number, event)

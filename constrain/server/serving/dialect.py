@@ -30,6 +30,28 @@ def _nowhere(*_: object) -> bool:
     return False
 
 
+@dataclass(frozen=True, slots=True)
+class PromptProgress:
+    """How much of a prompt the model has read.
+
+    Attributes:
+        total: tokens of the prompt.
+        cached: tokens that needed no reading.
+        read: tokens that were read, with those that needed no reading.
+        seconds: seconds since the first of them.
+    """
+
+    total: int
+    cached: int
+    read: int
+    seconds: float
+
+    def member(self) -> dict[str, Any]:
+        """Returns the member of a chunk that tells it, as llama-server's."""
+        counts = {"total": self.total, "cache": self.cached, "processed": self.read, "time_ms": 1e3 * self.seconds}
+        return {"prompt_progress": counts}
+
+
 class Writer(ABC):
     """A writer of the answers to one request: all at once, or chunk by chunk.
 
@@ -50,6 +72,10 @@ class Writer(ABC):
     @abstractmethod
     def write(self, number: int, event: StreamEvent | Finished) -> Iterator[str]:
         """Yields the chunks for an event of an answer."""
+
+    def tell(self, number: int, progress: PromptProgress) -> Iterator[str]:  # noqa: ARG002 - subclasses' use
+        """Yields the chunks that tell how much of a prompt is read, where a request asks for it: none."""
+        return iter(())
 
     def end(self) -> Iterator[str]:
         """Yields the chunks after all answers are finished: none."""

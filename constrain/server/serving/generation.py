@@ -38,6 +38,7 @@ from constrain.server.sandbox.parts import answer_error
 from constrain.server.sandbox.reporting import make_reports
 from constrain.server.sandbox.session import Pool, Session
 from constrain.server.sandbox.worker import Limits
+from constrain.server.serving.dialect import PromptProgress
 from constrain.server.serving.extension import log_warnings
 from constrain.server.serving.prefill import Prefill
 from constrain.server.serving.sizes import longest_token, text_size
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from constrain.generation.observers.observer import Later
     from constrain.generation.plan import Plan
     from constrain.llama.model import Model
+    from constrain.llama.scheduling.request import Request
     from constrain.server.requests.question import Question
     from constrain.server.serving.metrics import Metrics
     from constrain.server.serving.models import ServedModel
@@ -150,9 +152,12 @@ class Generator:
         """Returns a context with a sandbox process for one request; leaving it ends the process."""
         return contextlib.closing(Session(self._pool, self._limits))
 
-    async def start(self, served: ServedModel, questions: Sequence[Question], session: Session) -> Answers:
+    async def start(
+        self, served: ServedModel, questions: Sequence[Question], session: Session, *, tells_progress: bool = False
+    ) -> Answers:
         """Prepares questions, queues their answers, and waits until the model begins the first.
 
+        ``tells_progress``: whether events tell how much of the prompts is read.
         Questions of one request differ only in their prompts. Raises ``ApiError`` if they cannot be answered.
         """
         account, plans = current.get(), await self.prepare(served, questions, session)
@@ -163,6 +168,8 @@ class Generator:
         answers = Answers(samples, questions[0].n, self._live, self._metrics, account.partition, session, prefills)
         try:
             await self.run_in_thread(answers.make_runs)
+            if tells_progress:
+                answers.tell_progress()
             answers.enlist()
             until = account.until if self._deadline is None else min(account.until, self._deadline)
             answers.limit(until, self._limits.seconds)
@@ -254,7 +261,7 @@ class Answers:
         self._session = session
         self._metrics = metrics
         self._loop = asyncio.get_running_loop()
-        self._events: asyncio.Queue[tuple[int, StreamEvent | None]] = asyncio.Queue()
+        self._events: asyncio.Queue[tuple[int, StreamEvent | PromptProgress | None]] = asyncio.Queue()
         self._runs: list[Run] = []
         self._partition = partition
         self._live = live
@@ -263,6 +270,11 @@ class Answers:
         """Makes the answers; any thread may call it, since their samplers may count a long prompt first."""
         make = partial(Run, partition=self._partition)
         self._runs = [make(plan, partial(self._show, number)) for number, plan in enumerate(self.plans)]
+
+    def tell_progress(self) -> None:
+        """Has the events tell how much of the prompts is read."""
+        for number, run in enumerate(self._runs):
+            run.request.tell_progress = partial(self._show_progress, number, run.request)
 
     def enlist(self) -> None:
         """Adds the answers to those that are running."""
@@ -295,7 +307,7 @@ class Answers:
             run.request.done.cancel()
             self._live.pop(run, None)
 
-    async def events(self) -> AsyncGenerator[tuple[int, StreamEvent | Finished], None]:
+    async def events(self) -> AsyncGenerator[tuple[int, StreamEvent | PromptProgress | Finished], None]:
         """Yields all events with the number of their answer; the last event of each answer is ``Finished``.
 
         Raises the error that ended an answer, and ``ApiError`` for an answer that clients cannot parse.
@@ -306,7 +318,9 @@ class Answers:
                     raise event
                 yield number, event
 
-    async def _ended_events(self) -> AsyncGenerator[tuple[int, StreamEvent | Finished | ApiError], None]:
+    async def _ended_events(
+        self,
+    ) -> AsyncGenerator[tuple[int, StreamEvent | PromptProgress | Finished | ApiError], None]:
         """Yields events as ``events`` does, with the error in place of ``Finished`` for answers that it refuses."""
         try:
             left = len(self._runs)
@@ -314,6 +328,9 @@ class Answers:
                 number, event = await self._events.get()
                 prefill = self._prefills[number]
                 if event is not None:
+                    if isinstance(event, PromptProgress):
+                        yield number, event
+                        continue
                     shown = event if prefill is None else prefill.cut_event(event)
                     if shown is not None:
                         yield number, shown
@@ -367,6 +384,11 @@ class Answers:
 
     def _show(self, number: int, event: StreamEvent) -> None:
         self._loop.call_soon_threadsafe(self._events.put_nowait, (number, event))
+
+    def _show_progress(self, number: int, request: Request, read: int, seconds: float) -> None:
+        event = PromptProgress(len(request.answer.prompt), request.cached_tokens, read, seconds)
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and no task waits any more
+            self._loop.call_soon_threadsafe(self._events.put_nowait, (number, event))
 
     def _note_end(self, number: int, _: Any) -> None:
         with contextlib.suppress(RuntimeError):  # The loop is closed, and no task waits any more.

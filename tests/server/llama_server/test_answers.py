@@ -147,6 +147,24 @@ def test_a_prompt_is_shown_as_the_template_writes_it(application: Application) -
     assert (refused.status_code, error_of(refused)["param"]) == (400, "messages")
 
 
+@each_row(
+    "path, fields",
+    ("/completion", {"prompt": "one two " * 60, "n_predict": 1}),
+    ("/v1/chat/completions", {"messages": [{"role": "user", "content": "three four " * 60}], "max_tokens": 1}),
+)
+def test_a_stream_tells_how_much_of_the_prompt_is_read(
+    application: Application, path: str, fields: dict[str, Any]
+) -> None:
+    response = post(application, path, **fields, stream=True, return_progress=True)
+    chunks = [json.loads(line[6:]) for line in response.text.split("\n\n") if line not in ("", "data: [DONE]")]
+    told = [chunk["prompt_progress"] for chunk in chunks if "prompt_progress" in chunk]
+    assert {each["total"] for each in told} == {told[-1]["processed"]}
+    assert [each["processed"] for each in told] == sorted({each["processed"] for each in told})
+    assert all(each["cache"] < each["processed"] and each["time_ms"] > 0 for each in told)
+    assert "prompt_progress" not in post(application, path, **fields, stream=True).text
+    assert "prompt_progress" not in answer_of(post(application, path, **fields, return_progress=True))
+
+
 def test_the_tokens_of_a_prompt_with_tools_are_those_that_are_read(application: Application) -> None:
     function = {"name": "f", "description": "Does it.", "parameters": {"type": "object", "properties": {}}}
     fields = {"model": "small", "messages": [USER], "tools": [{"type": "function", "function": function}]}

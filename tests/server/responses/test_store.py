@@ -369,7 +369,7 @@ def test_a_full_database_is_told_before_anything_is_generated(
     address = f"sqlite:///{tmp_path}/responses.db"
     application = Application(served_as(model, "small"), Settings(response_store=address))
 
-    async def start(*_: object) -> None:
+    async def start(*_: object, **__: object) -> None:
         raise AssertionError("an answer is generated")
 
     monkeypatch.setattr(application.generator, "start", start)
