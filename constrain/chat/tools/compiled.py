@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from constrain.chat.families.format import ArgumentStyle, Element
+from constrain.errors import SchemaError, UnsupportedSchemaError
 from constrain.language.policies import DEFAULT_POLICIES, Policies
 from constrain.language.schema_text import document_bytes, parse_schema
 from constrain.remembering import MANY, remembered
@@ -18,8 +21,16 @@ ARGUMENT_BYTES = 64 << 20
 the least recently used are dropped.
 """
 
-_NEUTRAL_KEYWORDS = frozenset(("$schema", "type", "properties", "title", "description"))
+_NEUTRAL_KEYWORDS = frozenset(
+    ("$schema", "$id", "$comment", "$defs", "definitions", "type", "properties", "title", "description")
+)
 """Keywords that say nothing about further keys: with these alone, ``"properties": {}`` means no parameters."""
+
+
+_APPLICATORS = frozenset(("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "not"))
+"""Keywords beside which ``additionalProperties`` does not know all declared arguments."""
+
+_DECLARED_ONLY = "arguments that the schema does not declare by name are left out: the model's form cannot express them"
 
 
 class ToolArguments(NamedTuple):
@@ -60,16 +71,31 @@ def compile_arguments(tool: ToolArguments) -> CompiledSchema:
     Each tool has the steps of a whole compilation for itself, so that the limit depends neither on caches nor on the
     number of tools.
     """
-    from constrain.json_schema.compiler import compile_schema
-    from constrain.json_schema.emission.arguments import JSON_ARGUMENTS, PYTHON_ARGUMENTS, xml_arguments
-
     schema = parse_schema(tool.parameters)
     if tool.closed and isinstance(schema, dict):
         schema = arguments_schema(schema)
+    with apart():
+        try:
+            return _compile(schema, tool)
+        except UnsupportedSchemaError:
+            narrows = tool.style is not ArgumentStyle.JSON and tool.policies.inexact == "narrow"
+            if not narrows or not isinstance(schema, dict) or not schema.get("properties"):
+                raise
+            if not _APPLICATORS.isdisjoint(schema):
+                raise
+            with contextlib.suppress(SchemaError):  # the first error says what is wrong
+                found = _compile({**schema, "additionalProperties": False}, tool)
+                return replace(found, warnings=(_DECLARED_ONLY, *found.warnings))
+            raise
+
+
+def _compile(schema: object, tool: ToolArguments) -> CompiledSchema:
+    from constrain.json_schema.compiler import compile_schema
+    from constrain.json_schema.emission.arguments import JSON_ARGUMENTS, PYTHON_ARGUMENTS, xml_arguments
+
     if tool.element is not None:
         form = xml_arguments(tool.element.before, tool.element.between, tool.element.behind)
     else:
         form = JSON_ARGUMENTS if tool.style is ArgumentStyle.JSON else PYTHON_ARGUMENTS
     policies = tool.policies._asdict() | {"close_objects": tool.closed}
-    with apart():
-        return compile_schema(schema, keys_apart=tool.keys_apart, plain_integers=tool.typed, arguments=form, **policies)
+    return compile_schema(schema, keys_apart=tool.keys_apart, plain_integers=tool.typed, arguments=form, **policies)

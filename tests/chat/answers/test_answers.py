@@ -14,7 +14,7 @@ from constrain.chat.answers.choices import Calls, CustomCalls, FunctionCalls, Re
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families.format import ToolFormat
 from constrain.chat.reading.reader import Event, Reader
-from tests.support import LONG, allowed, for_each
+from tests.support import LONG, allowed, byte_vocabulary, for_each
 from tests.support.chat.forms import CHANNELS, ELEMENTS, FORMS, LIST, NAMES, OBJECT, PYTHON, TAGS
 from tests.support.chat.parsed import gathered, read_answer
 from tests.support.chat.walks import MODES, SCHEMA, SCHEMAS, TOOLS, VOCABULARY, assert_calls_hold, walked
@@ -237,6 +237,28 @@ def test_arguments_that_elements_cannot_say_are_refused(schema: Any) -> None:
     with pytest.raises(constrain.UnsupportedSchemaError, match="the tool f") as caught:
         AnswerLanguage(ELEMENTS, tools=(FunctionCalls("f", json.dumps(schema)),)).grammar()
     assert caught.value.pointer == "/tools/0"
+
+
+def test_undeclared_arguments_that_elements_cannot_say_are_left_out_with_a_warning() -> None:
+    schema = '{"properties": {"a": {"const": "x"}}, "required": ["a"], "additionalProperties": true}'
+    answer = AnswerLanguage(ELEMENTS, tools=(FunctionCalls("f", schema),), calls=Calls.REQUIRED, parallel=False)
+    constraint = constrain.compile(answer, byte_vocabulary(), cache=False)
+    assert read_answer(answer, constraint.matcher().shortest_completion()).calls[0].arguments == '{"a": "x"}'
+    [warning] = constraint.warnings
+    assert "are left out" in warning
+    assert "(in the tool f)" in warning
+    exact = replace(answer, policies=answer.policies._replace(inexact="refuse"))
+    with pytest.raises(constrain.UnsupportedSchemaError, match="does not declare by name"):
+        exact.grammar()
+
+
+def test_definitions_do_not_open_a_tool_without_parameters() -> None:
+    schema = '{"$defs": {"x": {"type": "string"}}, "type": "object", "properties": {}, "required": []}'
+    answer = AnswerLanguage(TAGS, tools=(FunctionCalls("f", schema),), calls=Calls.REQUIRED, parallel=False)
+    constraint = constrain.compile(answer, byte_vocabulary(), cache=False)
+    call = '<tool_call>\n{"name": "f", "arguments": %s}\n</tool_call>'
+    assert constraint.accepts(call % "{}")
+    assert not constraint.accepts(call % '{"y": 1}')
 
 
 def test_arguments_are_objects() -> None:
