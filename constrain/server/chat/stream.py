@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from constrain.generation.completion import Completion
     from constrain.llama.decoding.token_logprob import TokenLogprob
     from constrain.server.chat.request import ChatRequest
-    from constrain.server.serving.dialect import PromptProgress
+    from constrain.server.serving.progress import PromptProgress
 
 _MARK = "\0text\0"
 """Placeholder for the text in a cached chunk; no model's name contains it."""

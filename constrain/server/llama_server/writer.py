@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from constrain.chat.reading.events import StreamEvent
     from constrain.generation.completion import Completion
     from constrain.server.llama_server.request import ContinuationRequest
-    from constrain.server.serving.dialect import PromptProgress
     from constrain.server.serving.models import ServedModel
+    from constrain.server.serving.progress import PromptProgress
 
 
 class ContinuationWriter(Writer):

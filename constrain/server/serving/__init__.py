@@ -6,6 +6,7 @@ and ``ended`` has facts of finished answers, for all dialects.
 
 ``generation`` prepares requests in threads next to the event loop, and writes answers on a model's scheduler.
 ``models`` loads and unloads models; ``model_files`` checks their files, and their masks with a canary; ``facts`` reads
-what files say about a model. ``prefill`` cuts the given beginning from an answer, ``sizes`` and ``waiting`` are
-helpers, ``extension`` writes the member ``constrain`` of responses, ``metrics`` counts.
+what files say about a model. ``prefill`` cuts the given beginning from an answer, ``progress`` says how much of a
+prompt is read, ``sizes`` and ``waiting`` are helpers, ``extension`` writes the member ``constrain`` of responses,
+``metrics`` counts.
 """

@@ -13,8 +13,8 @@ from constrain.generation.completion import Finished
 from constrain.generation.reasoning import idle_switches
 from constrain.server.http.account import warn
 from constrain.server.http.errors import ApiError, failure
-from constrain.server.serving.dialect import PromptProgress
 from constrain.server.serving.endpoint import Endpoint, send_stream
+from constrain.server.serving.progress import PromptProgress
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence

@@ -38,9 +38,9 @@ from constrain.server.sandbox.parts import answer_error
 from constrain.server.sandbox.reporting import make_reports
 from constrain.server.sandbox.session import Pool, Session
 from constrain.server.sandbox.worker import Limits
-from constrain.server.serving.dialect import PromptProgress
 from constrain.server.serving.extension import log_warnings
 from constrain.server.serving.prefill import Prefill
+from constrain.server.serving.progress import PromptProgress
 from constrain.server.serving.sizes import longest_token, text_size
 from constrain.server.serving.waiting import any_done
 from constrain.thread_pools import start_pool
