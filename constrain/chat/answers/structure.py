@@ -118,18 +118,25 @@ def tree(paths: list[tuple[Path, int]]) -> Node:
             raise ValueError("two different calls have the same spelling")
     for atom, group in groups.items():
         step: bytes | SpecialName | Variable
-        if isinstance(atom, int):
-            columns = zip(*(path for path, _ in group), strict=False)
-            common = takewhile(lambda column: isinstance(column[0], int) and len({*column}) == 1, columns)
-            step = bytes(column[0] for column in common)
-            length = len(step)
-        else:
+        if not isinstance(atom, int):
             step, length = atom, 1
+        else:
+            columns = zip(*(path for path, _ in group), strict=False)
+            common = group[0][0] if len(group) == 1 else (each[0] for each in takewhile(_is_one, columns))
+            step = leading_text(tuple(common))
+            length = len(step)
         node.onward.append((step, tree([(path[length:], reached) for path, reached in group])))
     return node
 
 
+def _is_one(column: tuple[Atom, ...]) -> bool:
+    return column.count(column[0]) == len(column)
+
+
 def leading_text(path: Path) -> bytes:
     """Returns the bytes that a path begins with, up to a special token or an id."""
-    count = sum(1 for _ in takewhile(lambda atom: isinstance(atom, int), path))
-    return bytes(path[:count])  # type: ignore[arg-type]
+    try:
+        return bytes(path)  # type: ignore[arg-type]
+    except TypeError:  # it has more than bytes
+        count = sum(1 for _ in takewhile(lambda atom: isinstance(atom, int), path))
+        return bytes(path[:count])  # type: ignore[arg-type]

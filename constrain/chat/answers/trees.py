@@ -115,7 +115,8 @@ def answer_trees(answer: Choices) -> AnswerTrees:
     """
     form, names = answer.format, frozenset(answer.special)
     callable_tools = answer.callable_tools()
-    templates = {index: _template(form, tool) for index, tool in enumerate(answer.tools)}
+    of_kind = {type(tool): _template(form, tool) for tool in {type(tool): tool for tool in answer.tools}.values()}
+    templates = {index: of_kind[type(tool)] for index, tool in enumerate(answer.tools)}
     heads = {
         index: _head(form.opening + templates[index].head, templates[index], tool.name, names)
         for index, tool in enumerate(answer.tools)
