@@ -35,9 +35,6 @@ ALIKE_DESCRIPTIONS = 0.6
 LEAST_WORDS = 4
 """Different words that a description has at least to be compared: shorter ones share most words by chance."""
 
-WORDS_SHOWN = 12
-"""Words of a description's first sentence that stand beside the name, where only names are shown."""
-
 _PROBE = {"name": "probe", "description": "Probe.", "parameters": {"type": "object", "properties": {}}}
 """A tool that is in both prompts whose difference is the tokens of another tool."""
 
@@ -178,18 +175,18 @@ def check_tools(document: object, tokenizer: Tokenizer, template: str) -> ToolsC
     made = [_make(entry, index) for index, entry in enumerate(listed)]
     form = format_of(tokenizer, template)
 
-    def count(*functions: Mapping[str, Any]) -> int:
+    def count(*functions: Mapping[str, Any], by_name: bool = False) -> int:
         tools = [{"type": "function", "function": each} for each in functions]
-        return len(conversation_prompt(tokenizer, template, "Hello", tools=tools, form=form).tokens)
+        prompt = conversation_prompt(tokenizer, template, "Hello", tools=tools, form=form, by_name=by_name)
+        return len(prompt.tokens)
 
     functions = [function_of(tool) for tool in made]
-    short = [show_name(function) for function in functions]
-    without, probe = count(), count(_PROBE)
+    without, probe, short_probe = count(), count(_PROBE), count(_PROBE, by_name=True)
     facts = [
-        _facts(tool, count(_PROBE, function) - probe, count(_PROBE, line) - probe)
-        for tool, function, line in zip(made, functions, short, strict=True)
+        _facts(tool, count(_PROBE, function) - probe, count(_PROBE, function, by_name=True) - short_probe)
+        for tool, function in zip(made, functions, strict=True)
     ]
-    total, short_total = (count(*shown) - without for shown in (functions, short))
+    total, short_total = count(*functions) - without, count(*functions, by_name=True) - without
     return ToolsCheck(
         tuple(sorted(facts, key=lambda each: -each.tokens)),
         total,
@@ -250,10 +247,3 @@ def _find_alike(functions: Sequence[Mapping[str, Any]], tokenizer: Tokenizer) ->
 def _shared(one: Sequence[object], two: Sequence[object]) -> int:
     """Returns how many items both begin with."""
     return sum(takewhile(bool, map(eq, one, two)))
-
-
-def show_name(function: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a function with its name and a line of its description, without parameters."""
-    sentence = re.match(r".*?[.!?](?=\s|$)|.*", function["description"].strip())
-    line = " ".join((sentence[0] if sentence else "").split()[:WORDS_SHOWN])
-    return {"name": function["name"], "description": line, "parameters": _PROBE["parameters"]}

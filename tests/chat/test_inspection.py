@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from constrain.chat.inspection import check_tools, read_tool_list, show_name
+from constrain.chat.inspection import check_tools, read_tool_list
 from constrain.chat.prompt.conversation import conversation_prompt
 from constrain.errors import ToolError
 from tests.support import each_row, for_each
@@ -61,21 +61,9 @@ def test_tokens_are_those_by_which_the_prompt_grows() -> None:
         for tools in ([FUNCTION, FUNCTION], [FUNCTION])
     ]
     assert found.tools[1].tokens == lengths[0] - lengths[1]
-    assert found.short_tokens == found.frame + sum(tool.short_tokens for tool in found.tools)
-
-
-@each_row(
-    "description, line",
-    ("Tells the weather. It is slow.", "Tells the weather."),
-    ("Reads v1.2 files\nof a folder", "Reads v1.2 files"),
-    (
-        "one two three four five six seven eight nine ten eleven twelve 13",
-        "one two three four five six seven eight nine ten eleven twelve",
-    ),
-    ("", ""),
-)
-def test_a_line_is_the_first_sentence_or_twelve_words(description: str, line: str) -> None:
-    assert show_name({"name": "a", "description": description})["description"] == line
+    named = conversation_prompt(TOKENIZER, QWEN, "Hi", tools=[FUNCTION], by_name=True).tokens
+    alone = check_tools([FUNCTION], TOKENIZER, QWEN)
+    assert alone.short_tokens == len(named) - len(conversation_prompt(TOKENIZER, QWEN, "Hi").tokens)
 
 
 @each_row(
