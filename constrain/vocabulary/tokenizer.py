@@ -36,8 +36,8 @@ _INFILL = {part: getattr(llama_cpp, f"llama_vocab_fim_{part}") for part in ("pre
 behind it, of the text in it, and of another file. They return -1 if there is none.
 """
 
-_COUNTED_TEXTS, _COUNTED_BYTES = 8192, 16 << 20
-"""Texts whose numbers of tokens are remembered, and bytes of these texts: 16 MiB; the least recently used go first."""
+_COUNTED_TEXTS, _COUNTED_BYTES = 8192, 4 << 20
+"""Texts whose numbers of tokens are remembered, and bytes of these texts: 4 MiB; the least recently used go first."""
 
 _NUL = b"\0"
 """A byte that merges with no other byte: text after it is tokenized as in the middle of a longer text."""

@@ -99,8 +99,8 @@ def beginning_of_call(answer: Choices, tool: int) -> str:
     return text if mark else text + called.name
 
 
-TREE_BYTES = 32 << 20
-"""Bytes that the trees of the latest answers may take together: 32 MiB; beyond it, the oldest are dropped."""
+TREE_BYTES = 16 << 20
+"""Bytes that the trees of the latest answers may take together: 16 MiB; beyond it, the oldest are dropped."""
 
 
 def _tree_bytes(answer: Choices) -> int:
