@@ -17,8 +17,8 @@ from constrain.language.short_schema import is_short, read_short
 from constrain.language.wrong_schema import describe_no_json, describe_no_type, refuse_instance, refuse_value
 from constrain.remembering import MANY, remembered
 
-PARSED_BYTES = 20 << 20
-"""Bytes that the parsed schemas of the latest requests may take together: 20 MiB, those of some 1,500 tools; beyond it,
+PARSED_BYTES = 16 << 20
+"""Bytes that the parsed schemas of the latest requests may take together: 16 MiB, those of some 1,200 tools; beyond it,
 the least recently used are dropped."""
 
 _BYTES = {"{": 200, "[": 90, ",": 112, '"': 28}

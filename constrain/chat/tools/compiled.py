@@ -16,8 +16,8 @@ from constrain.work import apart
 if TYPE_CHECKING:
     from constrain.json_schema.compiler import CompiledSchema
 
-ARGUMENT_BYTES = 64 << 20
-"""Bytes that cached grammars of tools' arguments may take together: 64 MiB, some 3,000 tools of MCP servers; beyond it,
+ARGUMENT_BYTES = 56 << 20
+"""Bytes that cached grammars of tools' arguments may take together: 56 MiB, some 2,600 tools of MCP servers; beyond it,
 the least recently used are dropped.
 """
 

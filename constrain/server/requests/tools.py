@@ -64,8 +64,8 @@ MESSAGES_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 MOST_AT_OPENAI = 128
 """Tools that OpenAI takes in one request. A server that checks OpenAI's rules warns of more; all are callable."""
 
-TOOL_BYTES = 24 << 20
-"""Bytes of the functions of the latest requests that are remembered, together: 24 MiB, some 1,100 of MCP servers."""
+TOOL_BYTES = 40 << 20
+"""Bytes of the functions of the latest requests that are remembered, together: 40 MiB, some 1,500 of MCP servers."""
 
 TEXT_BYTES = 8 << 20
 """Bytes of the texts of parameters of the latest requests that are remembered, together: 8 MiB."""
