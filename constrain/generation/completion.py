@@ -39,12 +39,14 @@ class Usage:
         cached_tokens: tokens of the prompt that were not evaluated, because an earlier prompt began with them.
         completion_tokens: tokens of the answer and of a draft before it, without the end of generation.
         draft_tokens: tokens of the draft.
+        introduced_tokens: tokens of the prompt that were read during the answer, to show tools that it calls.
     """
 
     prompt_tokens: int
     cached_tokens: int
     completion_tokens: int
     draft_tokens: int = 0
+    introduced_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ class Running:
             value=outcome.value,
             text=outcome.text,
             tokens=tuple(answer.tokens),
-            usage=Usage(plan.prompt_tokens + inserted, cached_tokens, drafted + len(answer.tokens), drafted),
+            usage=Usage(plan.prompt_tokens + inserted, cached_tokens, drafted + len(answer.tokens), drafted, inserted),
             timings=timings,
             finish_reason=answer.finish_reason,
             ended_by=answer.ended_by,

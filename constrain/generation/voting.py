@@ -46,7 +46,11 @@ def decide(plan: Plan, samples: Sequence[Completion]) -> Completion:
     tokens = sum(sample.usage.completion_tokens for sample in samples)
     drafts = sum(sample.usage.draft_tokens for sample in samples)
     agreement = agreement_with(_ballot(plan, winner), [_ballot(plan, sample) for sample in samples], weights)
-    usage = replace(samples[0].usage, completion_tokens=tokens, draft_tokens=drafts)
+    introduced, first = sum(sample.usage.introduced_tokens for sample in samples), samples[0].usage
+    read = first.prompt_tokens - first.introduced_tokens + introduced
+    usage = replace(
+        first, prompt_tokens=read, completion_tokens=tokens, draft_tokens=drafts, introduced_tokens=introduced
+    )
     return replace(winner, usage=usage, agreement=agreement, votes=tuple(samples))
 
 

@@ -173,6 +173,12 @@ def test_fields_that_some_samples_lack_keep_the_order_of_the_schema() -> None:
     assert answer.usage == Usage(10, 0, sum(len(each.text) for each in answer.votes))
 
 
+def test_the_prompt_counts_once_and_tools_that_were_shown_for_each_sample() -> None:
+    plan = plan_for(NUMBERS)
+    samples = [replace(sample(plan, "{}"), usage=Usage(10 + shown, 0, 2, 0, shown)) for shown in (4, 0, 6)]
+    assert decide(plan, samples).usage == Usage(20, 0, 6, 0, 10)
+
+
 def test_tuples_are_merged_by_position() -> None:
     pair = {"type": "array", "prefixItems": [{"type": "integer"}] * 2, "items": False, "minItems": 2}
     answer = voted(pair, [1, 5], [2, 5], [1, 6], [3, 5])

@@ -69,8 +69,9 @@ class Account:
 
         ``is_first``: whether it is the first answer to its prompt; the prompt's tokens are counted only then.
         """
-        self.prompt_tokens += completion.usage.prompt_tokens if is_first else 0
-        self.completion_tokens += completion.usage.completion_tokens
+        usage = completion.usage
+        self.prompt_tokens += usage.prompt_tokens if is_first else usage.introduced_tokens
+        self.completion_tokens += usage.completion_tokens
         self.limited_masks += completion.limited_masks
         self.limits_met = tuple(dict.fromkeys((*self.limits_met, *completion.limits_met)))
 

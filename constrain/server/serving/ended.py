@@ -39,12 +39,14 @@ def finish_reason(completion: Completion, shape: Shape) -> FinishReason:
 
 
 def count_usage(completions: Sequence[Completion], n: int | None = None) -> dict[str, Any]:
-    """Returns token counts: each prompt once, and all answers.
+    """Returns token counts: each prompt once, the tools that each answer was shown, and all answers.
 
     ``n``: answers per prompt; ``None`` if all share one prompt.
     """
     prompts = [one.usage for one in completions[:: n or len(completions)]]
-    read, written = sum(one.prompt_tokens for one in prompts), sum(one.usage.completion_tokens for one in completions)
+    read = sum(one.prompt_tokens - one.introduced_tokens for one in prompts)
+    read += sum(one.usage.introduced_tokens for one in completions)
+    written = sum(one.usage.completion_tokens for one in completions)
     # Tokens of a model's own reasoning are not counted here, so they are left out; those of drafts are known.
     has_reasoning = any(one.reasoning for one in completions)
     drafted = None if has_reasoning else sum(one.usage.draft_tokens for one in completions)

@@ -21,6 +21,7 @@ from constrain.server.completions.request import CompletionBody
 from constrain.server.completions.response import CompletionWriter
 from constrain.server.http.account import Account
 from constrain.server.logs import JsonLines, log_request
+from constrain.server.serving.ended import count_usage
 from constrain.server.serving.extension import MAX_WARNINGS, log_warnings
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, chat, chunks_of, error_of, served_as
@@ -458,3 +459,13 @@ def test_answers_that_cannot_be_read_do_not_vote(application: Application, monke
     response = asked({"const": [[[]]]}, vote=True, n=2)
     assert response.status_code == 400
     assert "The answer cannot be read: the answer is nested more than 2 levels" in error_of(response)["message"]
+
+
+def test_a_prompt_counts_once_and_tools_that_were_shown_for_each_answer() -> None:
+    answers = [replace(WHOLE, usage=Usage(10 + shown, 3, 2, 0, shown)) for shown in (4, 0, 6)]
+    counted = count_usage(answers)
+    assert (counted["prompt_tokens"], counted["completion_tokens"], counted["total_tokens"]) == (20, 6, 26)
+    account = Account(0)
+    for number, each in enumerate(answers):
+        account.add(each, is_first=number == 0)
+    assert (account.prompt_tokens, account.completion_tokens) == (20, 6)
