@@ -34,7 +34,9 @@ def test_an_answer_says_which_line_it_belongs_to(tmp_path: Path) -> None:
     batch = Batch(tmp_path, b'{"prompt": "a", "id": "first"}\n"b"\n{"messages": [{"role": "user", "content": "c"}]}\n')
     assert [each.answered for each in batch.run()] == [0, 1, 2, 3]
     found = {each["line"]: each for each in records(batch.output)}
-    usage = {"prompt_tokens": 3, "cached_tokens": 1, "completion_tokens": 2, "draft_tokens": 0}
+    usage = {
+        "prompt_tokens": 3, "cached_tokens": 1, "completion_tokens": 2, "draft_tokens": 0, "introduced_tokens": 0
+    }  # fmt: skip
     assert found[1] == {
         "line": 1, "id": "first", "value": "a", "text": '"a"', "finish_reason": "stop", "usage": usage
     }  # fmt: skip
