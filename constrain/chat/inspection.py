@@ -150,7 +150,7 @@ def read_tool_list(document: object) -> tuple[list[Mapping[str, Any]], list[str]
 
 
 def _flat(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yields the tools of an entry of a list, each with a type and all its members beside it."""
+    """Yields the tools that an entry of a list stands for, in one form: a type, and the other members next to it."""
     kind = given.get("type")
     if kind == "namespace":
         for inner in given.get("tools") or ():

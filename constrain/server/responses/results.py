@@ -1,4 +1,7 @@
-"""Results of calls, compared with the ``output_schema`` of their tools: a wrong one is named in a warning."""
+"""Results of calls, compared with the ``output_schema`` of their tools: a wrong one is named in a warning.
+
+This compiles the schemas, so a request that has any is read in the sandbox each time (``reading_key``).
+"""
 
 from __future__ import annotations
 

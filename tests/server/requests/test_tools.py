@@ -354,3 +354,10 @@ def test_equal_tools_have_equal_keys_and_others_have_not() -> None:
     assert key == reading_key(json.loads(spelled.replace("null", " null").replace('"n": 1', '"n": 2')))
     others = [spelled.replace("1,", other, 1) for other in ("1.0,", "true,", '"1",')]
     assert len({key, *(reading_key(json.loads(other)) for other in others)}) == 4
+
+
+def test_a_request_whose_results_are_compared_is_never_known() -> None:
+    space = {"tools": [{"type": "namespace", "name": "docs", "tools": [{**FLAT, "output_schema": {}}]}]}
+    assert reading_key(space) != reading_key(space)
+    space["tools"][0]["tools"] = [FLAT]
+    assert reading_key(space) == reading_key(space)
