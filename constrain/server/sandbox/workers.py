@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from constrain import kernel
+from constrain.remembering import MANY
 from constrain.server.sandbox.children import LENGTH
 from constrain.server.sandbox.worker import FORK, LEARN, LEARN_TOOLS
 from constrain.system import send_socket, start_program
@@ -92,6 +93,8 @@ class Workers:
 
     def teach(self, tools: Sequence[ToolArguments]) -> None:
         """Makes the program, if it runs, learn the arguments of tools that it does not know: in pieces, with pauses."""
+        if len(self._taught) > MANY:  # the program has forgotten the first of them
+            self._taught.clear()
         new = [tool for tool in dict.fromkeys(tools) if hash(tool) not in self._taught]
         for begin in range(0, len(new), _TAUGHT_AT_ONCE):
             piece = new[begin : begin + _TAUGHT_AT_ONCE]
