@@ -144,7 +144,7 @@ def _findings(tool: ToolFacts) -> dict[str, Any]:
 
 def _load_counter(path: Path | None) -> tuple[Vocabulary, str]:
     """Returns the vocabulary whose tokens are counted, and a name for the unit."""
-    from constrain.vocabulary.vocabulary import Vocabulary
+    from constrain.vocabulary.vocabulary import Vocabulary, byte_vocabulary
 
     if path is None:
         from constrain.llama.model import default_model_path
@@ -152,7 +152,7 @@ def _load_counter(path: Path | None) -> tuple[Vocabulary, str]:
         try:
             path = default_model_path()
         except ModelError:  # without the demo extra, bytes are counted; the output names the unit
-            return Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b""], eos=[256]), "bytes"
+            return byte_vocabulary(), "bytes"
     return Vocabulary.from_gguf(path), f"tokens of {path.name}"
 
 

@@ -13,6 +13,7 @@ from constrain.cache import RejectedFileError, find_cache
 from constrain.engine.constraint import Constraint, Keeping
 from constrain.engine.remembered import remembered_constraints
 from constrain.engine.special import VocabularyTokens
+from constrain.engine.staged import Staged
 from constrain.errors import SchemaWarning, deep_enough, limits_at
 from constrain.language.digest import grammar_digest, schema_digest, source_digest
 from constrain.language.grammar import Grammar
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from constrain.cache import Cache
     from constrain.engine.constraint import Packed
     from constrain.json_schema.compiler import CompiledSchema
+    from constrain.language.stages import Stages
     from constrain.private_folders import Directory
     from constrain.vocabulary.vocabulary import HasVocabulary, Vocabulary
 
@@ -202,6 +204,10 @@ class _Schema:
         with limits_at(""):
             return Constraint(compiled.emitted, vocabulary, compiled.policies, compiled.warnings, keeping, self.grammar)
 
+    def stages(self) -> Stages | None:
+        """The stages of the schema, if values depend on others."""
+        return None
+
     def _compiled(self) -> CompiledSchema:
         from constrain.json_schema.compiler import compile_schema
 
@@ -230,6 +236,9 @@ class _Text:
     def digest(self) -> bytes:
         """32 bytes that identify the source or grammar."""
         return source_digest(self.of) if isinstance(self.of, Source) else grammar_digest(self.of)
+
+    def stages(self) -> None:
+        """None: no source has stages."""
 
     def grammar(self) -> Grammar:
         """The grammar of the source. Raises the errors of grammars and patterns."""
@@ -311,6 +320,9 @@ class ToCompile:
         return self._remember(constraint)
 
     def _remember(self, constraint: Constraint) -> Constraint:
+        stages = self._what.stages()
+        if stages is not None:
+            constraint.staged = Staged(constraint, stages)
         if self._key is not None:
             remembered_constraints.add(self._key, constraint)
         return constraint

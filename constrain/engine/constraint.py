@@ -6,7 +6,7 @@ import contextlib
 import json
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from constrain import kernel
 from constrain.arguments import integer, wrong_type
@@ -19,7 +19,7 @@ from constrain.engine.limited_rules import limited_rules, with_borders
 from constrain.engine.report import Report, digits_of
 from constrain.engine.special import resolve_special
 from constrain.engine.terminals import ExpectedTerminal, name_terminal
-from constrain.errors import ConstrainError, deep_enough
+from constrain.errors import ConstrainError, ExportError, deep_enough
 from constrain.language.grammar import WORD_TOKENS
 from constrain.language.special import special_name, split_special
 from constrain.notebooks import cut
@@ -88,6 +88,16 @@ class Keeping:
     make: Callable[[], Grammar]
 
 
+class InStages(Protocol):
+    """What a constraint leaves to its stages (``staged.Staged``), if it has any."""
+
+    def matcher(self, max_tokens: int | None, lexeme_limits: Sequence[int | None]) -> Matcher:
+        """Returns a matcher at the beginning of a text."""
+
+    def accepts(self, text: bytes) -> bool:
+        """Returns whether the whole text matches."""
+
+
 class Constraint:
     """A schema or grammar that ``compile`` has compiled for one vocabulary. Immutable; threads may share it."""
 
@@ -107,6 +117,7 @@ class Constraint:
         "no_forcing",
         "policies",
         "split",
+        "staged",
         "vocabulary",
         "warnings",
     )
@@ -132,6 +143,7 @@ class Constraint:
         self.no_forcing = self.has_captures = self.has_limited_rules = False
         self._classes: Classes | None = None
         self._with_borders: kernel.CompiledGrammar | None = None
+        self.staged: InStages | None = None
         self._places: bytes | list[tuple[str, str]]
         if isinstance(grammar, kernel.Draft):  # of a JSON Schema, which names no tokens and nothing to capture
             self._core = self._compiled(grammar)
@@ -231,6 +243,7 @@ class Constraint:
         self._exported = None
         self._keeping = keeping
         self._with_borders = None
+        self.staged = None
         self.vocabulary = vocabulary
         self.policies = MappingProxyType(policies)
         self.warnings = warnings
@@ -342,6 +355,8 @@ class Constraint:
         """
         from constrain.exporting.exporter import export_grammar
 
+        if self.staged is not None:
+            raise ExportError("it depends on values that were written before", target=to)
         with deep_enough():
             return export_grammar(self.grammar, to, repeated_keys=repeated_keys)
 
@@ -357,6 +372,8 @@ class Constraint:
                 return False
         if not isinstance(text, bytes):
             raise wrong_type("text", "bytes or str", text)
+        if self.staged is not None:
+            return self.staged.accepts(text)
         if self._classes is None:
             return self._core.accepts(text)
         detours = self._classes.detours(text)
@@ -441,6 +458,8 @@ class Constraint:
         counts += [_count(name, limit, 1) for name, limit in zip(_LIMITS, limits, strict=True)]
         text = None if counts[1] is None else counts[1] + WORD_TOKENS
         given = counts[0], (None, *counts[1:], text)  # by ``Kind``
+        if self.staged is not None:
+            return self.staged.matcher(*given)
         return Matcher(self, max_tokens=given[0], lexeme_limits=given[1])
 
     def allocate_bitmask(self, batch_size: int = 1) -> NDArray[np.uint32]:

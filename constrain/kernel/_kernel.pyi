@@ -354,6 +354,17 @@ class Matcher:
     @overload
     def __init__(self, grammar: Matcher) -> None: ...
 
+    def become(self, other: Matcher) -> None:
+        """
+        Takes over grammar, position, limits and budget of another matcher. Private.
+        """
+
+    def change_to(self, grammar: CompiledGrammar, lexeme_limits: Sequence[int | None]) -> bool:
+        """
+        Goes on in another grammar, as if that had read all tokens; False, without a change, if it refuses them or
+        cannot end the text within the budget. Private.
+        """
+
     def accept(self, token_id: int) -> bool:
         """
         Takes an allowed token and moves on. For any other token, returns False and changes nothing.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from constrain.arguments import integer
@@ -271,3 +272,9 @@ def tokenizer_of(llama: Llama) -> Tokenizer:
         if known is None:
             known = llama.__dict__["_constrain_tokenizer"] = Tokenizer(llama, Vocabulary)
         return known
+
+
+@cache
+def byte_vocabulary() -> Vocabulary:
+    """Returns a vocabulary in which token ``i`` is byte ``i``, and token 256 ends the generation."""
+    return Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b""], eos=[256])

@@ -488,6 +488,40 @@ void Matcher::reset() {
   begin();
 }
 
+bool Matcher::change_to(std::shared_ptr<CompiledGrammar> grammar, const std::vector<std::optional<uint64_t>>& lexeme_limits) {
+  if (ended_ || grammar_->has_readings() || grammar->has_readings()) return false;
+  Matcher next(std::move(grammar), std::nullopt, lexeme_limits);
+  if (max_tokens_) next.track();
+  const Stepping::Scope scope = next.automaton_->stepping().without_limits();
+  for (const uint32_t token : tokens_) {
+    const std::string_view bytes = next.grammar_->vocabulary().token(token);
+    const Place from = next.place();
+    Place place = from;
+    Progress progress = next.tracks_ ? next.progress() : Progress{};
+    if (!next.automaton_->stepping().step(place, bytes)) return false;
+    if (next.tracks_) {
+      next.count_lexeme_tokens(progress, from, place, bytes);
+      next.go_on(progress, from, place, bytes);
+    }
+    next.tokens_.push_back(token);
+    next.begins_.push_back(static_cast<uint32_t>(next.readings_.size()));
+    next.add(place, next.current_, token, std::move(progress));
+    next.current_ = next.begins_.back();
+  }
+  next.present_.assign(1, {});
+  if (max_tokens_) {
+    next.max_tokens_ = max_tokens_;
+    next.margin_ = margin_;
+    next.automaton_->budget().prepare();
+    Progress& progress = next.progress();
+    progress.plan = next.plan_here(next.left());
+    progress.at = 0;
+    if (progress.plan->counts[0] > next.left()) return false;
+  }
+  *this = std::move(next);
+  return true;
+}
+
 // Masks ---------------------------------------------------------------------------------------------------------------
 
 const Mask* Matcher::known_mask() {

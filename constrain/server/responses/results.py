@@ -5,14 +5,13 @@ This compiles the schemas, so a request that has any is read in the sandbox each
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from constrain.engine.compiling import compile as compile_schema
 from constrain.errors import ConstrainError
 from constrain.server.http.account import warn
 from constrain.server.requests.tools import name_in
-from constrain.vocabulary.vocabulary import Vocabulary
+from constrain.vocabulary.vocabulary import byte_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +38,7 @@ def _is_value(schema: object, written: str) -> bool:
     """Returns whether a JSON text is a value of a schema, in any spelling. Raises the errors of schemas."""
     constraint = compile_schema(
         schema,
-        _bytes(),
+        byte_vocabulary(),
         cache=False,
         whitespace="any",
         property_order="any",
@@ -48,9 +47,3 @@ def _is_value(schema: object, written: str) -> bool:
         formats="annotation",
     )
     return constraint.accepts(written.strip())
-
-
-@cache
-def _bytes() -> Vocabulary:
-    """Returns a vocabulary of single bytes."""
-    return Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b""], eos=[256])

@@ -1,0 +1,48 @@
+"""Languages whose later part depends on values that were written before: a grammar for each stage of a text.
+
+    text       {"start": 17, "end": 2
+    stages     |  worst case  | start is 17
+
+A text begins in the grammar of the worst case: each field that depends on another one has the values that are left
+whatever the other one becomes. When the other one is complete, the grammar with its value takes over. So a text that
+can be completed within a number of tokens can still be completed within it after every stage.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from constrain import kernel
+    from constrain.language.grammar import Grammar
+
+
+class Stage(Protocol):
+    """What is known of one text, read up to a byte. Immutable."""
+
+    @property
+    def key(self) -> Hashable:
+        """Identifies the grammar in force: stages of one language with equal keys have the same one."""
+
+    @property
+    def may_refuse(self) -> bool:
+        """Whether a later grammar may refuse what the one in force allows behind the value that is being written."""
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the string that is being written will have to be written once more."""
+
+    def read(self, data: bytes) -> Stage:
+        """Returns the stage after further bytes of the text, which the grammar in force allows."""
+
+    def emitted(self) -> Grammar | kernel.Draft:
+        """Returns the grammar in force: that of the whole text, from its beginning."""
+
+
+class Stages(Protocol):
+    """The stages of one language."""
+
+    def begin(self) -> Stage:
+        """Returns the stage at the beginning of a text."""
