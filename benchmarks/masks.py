@@ -263,7 +263,7 @@ ENGINES = {
 }
 """XGrammar's dynamic mode, off by default, computes masks when a state is first met."""
 
-WAYS = ("repetition", "far counts", "difference", "paths", "tokens after exits", "rows", "stand-ins")
+WAYS = ("texts", "repetition", "far counts", "difference", "paths", "tokens after exits", "rows", "stand-ins")
 """Ways to a mask that the kernel can do without (`ways.h`)."""
 
 ENGINES |= {f"without {way}": Peer("", "constrain-llm", partial(OurEngine, without=way)) for way in WAYS}

@@ -19,8 +19,9 @@ def text() -> str:
     from nanobind.stubgen import StubGen
 
     stub = StubGen(_kernel, include_private=True)
-    stub.bind("collections.abc", "Sequence")
-    stub.bind("typing_extensions", "Buffer")  # signatures name both
+    for name in ("Iterable", "Iterator", "Sequence"):
+        stub.bind("collections.abc", name)
+    stub.bind("typing_extensions", "Buffer")  # signatures name these
     stub.put(_kernel)
     return stub.get()
 

@@ -15,6 +15,7 @@ from constrain.language.tree import (
     Intersection,
     Literal,
     LiteralSet,
+    LiteralTable,
     Multiple,
     Repetition,
     Substring,
@@ -115,7 +116,7 @@ def _leaf(node: Expression) -> list[Any]:
             return ["class", [list(pair) for pair in ranges], "byte"]
         case CharClass(ranges, json):
             return ["class", [list(pair) for pair in ranges], "json" if json else "char"]
-        case LiteralSet(texts):
+        case LiteralSet(texts) | LiteralTable(texts):
             return ["literal", [written(text) for text in texts]]
         case Multiple(divisor, scale):
             return ["multiple", divisor, scale]

@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
 from typing_extensions import Buffer
@@ -592,6 +592,39 @@ def automaton(expression: object, max_states: int, allowance: Allowance | None =
     The start is state 0. An edge is the target and the bytes that lead there, as inclusive ranges. None if there are
     more than ``max_states`` states.
     """
+
+class Texts:
+    """
+    The values of a table, strings, as the contents of JSON strings: sorted, without equals, immutable.
+
+    All grammars with the values share this object's memory, which is little more than that of the texts. Raises
+    UnicodeEncodeError for a lone surrogate, and LimitError.
+    """
+
+    def __init__(self, values: Iterable[str]) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int) -> bytes: ...
+
+    def __iter__(self) -> Iterator[bytes]: ...
+
+    def lines(self) -> bytes:
+        """
+        All texts, each with a line break behind it, which none of them contains.
+        """
+
+    def __getstate__(self) -> bytes: ...
+
+    def __setstate__(self, arg: bytes, /) -> None: ...
+
+    def matching(self, expression: object, allowance: Allowance | None = None) -> Texts:
+        """
+        The texts that an expression matches. Raises LimitError if that takes too long.
+        """
+
+    @property
+    def memory_bytes(self) -> int: ...
 
 class StopTime:
     """

@@ -16,6 +16,7 @@ from constrain.language.tree import (
     Intersection,
     Literal,
     LiteralSet,
+    LiteralTable,
     Repetition,
     encodable,
     nullable,
@@ -137,6 +138,8 @@ def _has_text(node: Expression, known: Mapping[int, bool | None]) -> bool | None
             return True
         case LiteralSet(texts):
             return bool(texts)
+        case LiteralTable(texts):
+            return len(texts) > 0
         case ByteClass(ranges):
             return bool(ranges)
         case CharClass(ranges):

@@ -20,11 +20,13 @@ expressions mean the same as on decoded text, as long as they stay inside "any J
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from constrain.kernel import Texts
 
     _Node = TypeVar("_Node", bound="Expression")
 
@@ -212,6 +214,26 @@ class Substring(Expression):
         return f"Substring(<{len(self.texts)} texts, {digest.hexdigest()}>, {about})"
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class LiteralTable(Expression):
+    """Any one of ``texts``, which may be millions; ``digest`` tells which they are.
+
+    Expressions with the same texts share their memory. Make one with ``of``.
+    """
+
+    texts: Texts = field(compare=False)
+    digest: str
+
+    @classmethod
+    def of(cls, texts: Texts) -> LiteralTable:
+        """Returns the expression of some texts; ``digest`` is the SHA-256 of their lines."""
+        return cls(texts, hashlib.sha256(texts.lines()).hexdigest())
+
+    def __repr__(self) -> str:
+        """Returns a text that determines the expression and is short."""
+        return f"LiteralTable(<{len(self.texts)} texts, {self.digest}>)"
+
+
 NODE_BYTES = 120
 """Bytes of one node, its tuple of parts included; ``PART_BYTES``: of each part, range or text in it."""
 
@@ -380,6 +402,8 @@ def _nullable(node: Expression, known: Mapping[int, bool]) -> bool:
             return not text
         case LiteralSet(texts):
             return b"" in texts
+        case LiteralTable(texts):
+            return len(texts) > 0 and not texts[0]
         case Substring(_, minimum):
             return minimum == 0
         case Window(part, _, minimum, _):

@@ -25,6 +25,7 @@ from constrain.language.tree import (
     Intersection,
     Literal,
     LiteralSet,
+    LiteralTable,
     Multiple,
     Repetition,
     Substring,
@@ -81,7 +82,7 @@ def _spelled_leaf(leaf: Expression) -> Expression:
     match leaf:
         case Literal(text):
             return Literal(in_json_text(text))
-        case LiteralSet(texts):
+        case LiteralSet(texts) | LiteralTable(texts):
             return LiteralSet(tuple(map(in_json_text, texts)))
         case CharClass(ranges, _):
             return CharClass(ranges, json=True)
@@ -100,7 +101,7 @@ def _decoded_leaf(leaf: Expression) -> Expression:
     match leaf:
         case Literal(text):
             return Literal(_read(text))
-        case LiteralSet(texts):
+        case LiteralSet(texts) | LiteralTable(texts):
             return LiteralSet(tuple(map(_read, texts)))
         case CharClass(ranges, json=True):
             return CharClass(ranges)

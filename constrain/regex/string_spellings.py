@@ -29,6 +29,7 @@ from constrain.language.tree import (
     Intersection,
     Literal,
     LiteralSet,
+    LiteralTable,
     Ranges,
     Window,
     tree_bytes,
@@ -95,8 +96,8 @@ class AnySpelling:
         match node:
             case Literal(text):
                 return self._listed((text,))
-            case LiteralSet(texts):
-                return self._listed(texts)
+            case LiteralSet(texts) | LiteralTable(texts):
+                return self._listed(tuple(texts))
             case CharClass(ranges, json=True):
                 return spelled_class(ranges)
             case ByteClass(ranges) if classes.difference(ranges, _ASCII) == ():

@@ -88,6 +88,9 @@ inline constexpr NamedLimit MAX_DIVISOR{"MAX_DIVISOR", 576'460'752'303'423'488, 
 // Characters of all texts of one source of quotes, or of one `Substring`. Beyond: LimitError when compiling.
 inline constexpr NamedLimit MAX_QUOTE_CHARACTERS{"MAX_QUOTE_CHARACTERS", 1'000'000, "characters"};
 
+// Bytes of all values of one table, as JSON writes them. Beyond: LimitError when the table is read.
+inline constexpr NamedLimit MAX_TABLE_BYTES{"MAX_TABLE_BYTES", 1'073'741'824, "bytes"};
+
 // States, with their counters, that one rule can reach without reading. Beyond: LimitError when compiling.
 inline constexpr NamedLimit MAX_SILENT_STATES{"MAX_SILENT_STATES", 100'000, "states"};
 

@@ -355,6 +355,55 @@ class Question {
   const ExprId expression;
 };
 
+nb::bytes lines_of(const Texts& texts) {
+  std::string lines;
+  {
+    nb::gil_scoped_release release;
+    for (uint32_t i = 0; i < texts.sorted->size(); ++i) (lines += (*texts.sorted)[i]) += '\n';
+  }
+  return python_bytes(lines);
+}
+
+void bind_texts(nb::module_& m) {
+  nb::class_<Texts>(m, "Texts",
+      "The values of a table, strings, as the contents of JSON strings: sorted, without equals, immutable.\n\n"
+      "All grammars with the values share this object's memory, which is little more than that of the texts. Raises\n"
+      "UnicodeEncodeError for a lone surrogate, and LimitError.")
+      .def("__init__", [](Texts* self, nb::handle values) { new (self) Texts(read_texts(values)); }, "values"_a,
+           nb::sig("def __init__(self, values: Iterable[str]) -> None"))
+      .def("__len__", [](const Texts& self) { return self.sorted->size(); })
+      .def("__getitem__",
+           [](const Texts& self, size_t number) {
+             if (number >= self.sorted->size()) throw nb::index_error();
+             const std::string_view text = (*self.sorted)[static_cast<uint32_t>(number)];
+             return nb::bytes(text.data(), text.size());
+           },
+           "number"_a)
+      .def("__iter__", [](nb::handle self) { return nb::steal(PySeqIter_New(self.ptr())); },
+           nb::sig("def __iter__(self) -> Iterator[bytes]"))
+      .def("lines", &lines_of, "All texts, each with a line break behind it, which none of them contains.")
+      .def("__getstate__", &lines_of)
+      .def("__setstate__",
+           [](Texts& self, nb::bytes lines) {
+             std::string bytes;
+             std::vector<uint32_t> ends;
+             for (char c : std::string_view(lines.c_str(), lines.size())) {
+               if (c == '\n') ends.push_back(static_cast<uint32_t>(bytes.size()));
+               else bytes.push_back(c);
+             }
+             new (&self) Texts{std::make_shared<const SortedTexts>(std::move(bytes), std::move(ends))};
+           })
+      .def("matching",
+           [](const Texts& self, nb::handle expression, Allowance* allowance) {
+             Question question(expression, allowance);
+             LongWork work(question.store.work(), true);
+             return Texts{std::make_shared<const SortedTexts>(matching_texts(question.store, question.expression, *self.sorted))};
+           },
+           "expression"_a, "allowance"_a = nb::none(), nb::sig("def matching(self, expression: object, allowance: Allowance | None = None) -> Texts"),
+           "The texts that an expression matches. Raises LimitError if that takes too long.")
+      .def_prop_ro("memory_bytes", [](const Texts& self) { return self.sorted->memory_bytes(); });
+}
+
 void bind_stop_time(nb::module_& m) {
   nb::class_<StopTime>(m, "StopTime",
       "A time after which the threads within it (``with``, not nested) compute no mask: they raise TimeoutError.\n\n"
@@ -1119,6 +1168,7 @@ NB_MODULE(_kernel, m) {
   bind_emission(m);
   bind_matcher(m);
   bind_questions(m);
+  bind_texts(m);
   bind_stop_time(m);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/errors.h"
 #include "binding/draft.h"
+#include "expressions/json_spelling.h"
 #include "matching/conflict_examples.h"
 #include "vocabulary/vocabulary.h"
 
@@ -49,12 +50,19 @@ std::string bytes_of(nb::handle object) {
   return {data, static_cast<size_t>(size)};
 }
 
+nb::object encoded(nb::handle text) {
+  PyObject* made = PyUnicode_AsUTF8String(text.ptr());
+  if (!made) throw nb::python_error();
+  return nb::steal(made);
+}
+
 class Importer {
  public:
   explicit Importer(ExpressionStore& store) : store_(store) {
     nb::module_ tree = nb::module_::import_("constrain.language.tree");
     const char* names[] = {"Literal", "ByteClass", "CharClass", "Concatenation", "Alternation", "Intersection",
-                           "Complement", "Repetition", "LiteralSet", "Multiple", "Window", "Substring"};
+                           "Complement", "Repetition", "LiteralSet", "Multiple", "Window", "Substring",
+                           "LiteralTable"};
     for (int i = 0; i < kinds; ++i) types_[i] = tree.attr(names[i]).ptr();
   }
 
@@ -66,7 +74,7 @@ class Importer {
   bool is_literal(nb::handle object) const { return reinterpret_cast<const PyObject*>(Py_TYPE(object.ptr())) == types_[0]; }
 
  private:
-  static constexpr int kinds = 12;
+  static constexpr int kinds = 13;
 
   ExprId import(nb::handle object, unsigned depth) {
     has_read();
@@ -164,7 +172,7 @@ class Importer {
           has_read();
         }
         LongWork work(store_.work(), texts.size() > large_set);
-        return store_.literal_set(std::move(texts));
+        return store_.literal_set(texts);
       }
       case 9: {
         int overflow = 0;
@@ -182,7 +190,7 @@ class Importer {
       }
       case 11: {
         SuffixAutomaton::Source source;
-        for (nb::handle text : tuple_of(object.attr("texts"))) source.texts.push_back(bytes_of(nb::steal(encoded(text))));
+        for (nb::handle text : tuple_of(object.attr("texts"))) source.texts.push_back(bytes_of(encoded(text)));
         for (nb::handle cut : tuple_of(object.attr("cuts"))) source.cuts.push_back(bytes_of(cut));
         source.json = nb::cast<bool>(object.attr("json"));
         const uint32_t minimum = count_of(object.attr("minimum")), maximum = maximum_of(object.attr("maximum"));
@@ -190,6 +198,8 @@ class Importer {
         LongWork work(store_.work(), true);
         return store_.substring(source, minimum, maximum);
       }
+      case 12:
+        return store_.literal_set(nb::cast<const Texts&>(object.attr("texts")).sorted);
       default:
         throw GrammarError(std::string("not an expression: ") + nb::cast<std::string>(nb::repr(object.type())));
     }
@@ -197,12 +207,6 @@ class Importer {
 
   void has_read() {
     if (++read_ % objects_at_a_time == 0) offer_gil();
-  }
-
-  static PyObject* encoded(nb::handle text) {
-    PyObject* made = PyUnicode_AsUTF8String(text.ptr());
-    if (!made) throw nb::python_error();
-    return made;
   }
 
   static void check(const SuffixAutomaton::Source& source) {
@@ -501,6 +505,27 @@ std::string text_of(nb::handle text) {
   const nb::object encoded = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace"));
   if (!encoded) throw nb::python_error();
   return bytes_of(encoded);
+}
+
+Texts read_texts(nb::handle values) {
+  std::string bytes;
+  std::vector<uint32_t> ends;
+  for (nb::handle value : values) {
+    if (!PyUnicode_Check(value.ptr())) {
+      const std::string type = nb::cast<std::string>(value.type().attr("__name__"));
+      throw nb::type_error(("the values of a table must be strings, but one is of the type " + type).c_str());
+    }
+    const nb::object text = encoded(value);
+    char* data = nullptr;
+    Py_ssize_t size = 0;
+    if (PyBytes_AsStringAndSize(text.ptr(), &data, &size) < 0) throw nb::python_error();
+    for (char c : std::string_view(data, static_cast<size_t>(size))) spell_json(bytes, c);
+    if (bytes.size() > MAX_TABLE_BYTES.value) throw LimitError(limit_message("a table has too many values", MAX_TABLE_BYTES));
+    ends.push_back(static_cast<uint32_t>(bytes.size()));
+    if (ends.size() % objects_at_a_time == 0) offer_gil();
+  }
+  nb::gil_scoped_release release;
+  return {std::make_shared<const SortedTexts>(std::move(bytes), std::move(ends))};
 }
 
 namespace {

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -34,6 +35,14 @@ class LongWork {
   Work& work_;
   std::optional<nanobind::gil_scoped_release> release_;
 };
+
+// Sorted texts as an object of Python, which all expressions with these texts share.
+struct Texts {
+  std::shared_ptr<const SortedTexts> sorted;
+};
+
+// The values, strings, as the contents of JSON strings. Throws LimitError.
+Texts read_texts(nanobind::handle values);
 
 // Numbers of repetitions, states, slots and so on; greater ones are cut: no text is that long.
 uint32_t count_of(nanobind::handle number);

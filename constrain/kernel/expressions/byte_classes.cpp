@@ -14,6 +14,8 @@ namespace {
 
 using Kind = ExpressionNodes::Kind;
 
+constexpr uint32_t max_own_alphabet = 16;  // texts of a set of literals; more have the alphabet of the whole set
+
 ByteSet first_of_substring(const ExpressionNodes& nodes, const ExpressionNodes::Node& node) {
   const SuffixAutomaton& runs = nodes.runs(node);
   ByteSet set;
@@ -84,10 +86,13 @@ ByteSet ByteClasses::first_of(ExpressionNodes& nodes, ExprId e) {
       return first_of_substring(nodes, node);
     case Kind::literal_set: {
       ByteSet set;
-      nodes.work().count_parts(node.high() - node.low());
-      for (const std::string& text : nodes.literal_set(node)) {
-        if (text.size() > node.depth()) set.add(static_cast<uint8_t>(text[node.depth()]));
+      const SortedTexts& texts = nodes.texts(node);
+      for (uint32_t at = texts.find(node.low(), node.high(), node.depth(), 0); at < node.high();) {
+        const auto byte = static_cast<uint8_t>(texts[at][node.depth()]);
+        set.add(byte);
+        at = texts.find(at, node.high(), node.depth(), byte + 1u);
       }
+      nodes.work().count_parts(static_cast<size_t>(set.size()));
       return set;
     }
     case Kind::multiple: {
@@ -150,11 +155,14 @@ ByteSet ByteClasses::find_alphabet(ExpressionNodes& nodes, ExprId e) {
     case Kind::substring:
       set = nodes.runs(node).alphabet();
       break;
-    case Kind::literal_set:
-      for (const std::string& text : nodes.literal_set(node)) {
-        for (char c : text.substr(node.depth())) set.add(static_cast<uint8_t>(c));
+    case Kind::literal_set: {
+      const SortedTexts& texts = nodes.texts(node);
+      if (node.high() - node.low() > max_own_alphabet) return texts.alphabet();
+      for (uint32_t i = node.low(); i < node.high(); ++i) {
+        for (char c : texts[i].substr(node.depth())) set.add(static_cast<uint8_t>(c));
       }
       break;
+    }
   }
   return set;
 }

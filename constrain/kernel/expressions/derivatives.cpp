@@ -114,6 +114,27 @@ Explored explore(ExpressionStore& store, ExprId start, size_t max_states) {
   return {*std::max_element(distances.begin(), distances.end()), states.size()};
 }
 
+// What texts have in common at their beginnings is followed once; where nothing is left, neither are those that go on.
+SortedTexts matching_texts(ExpressionStore& store, ExprId e, const SortedTexts& texts) {
+  std::string bytes;
+  std::vector<uint32_t> ends;
+  std::vector<ExprId> path{e};  // by bytes read of the last text
+  std::string_view last;
+  for (uint32_t i = 0; i < texts.size(); ++i) {
+    const std::string_view text = texts[i];
+    const auto common = static_cast<size_t>(std::ranges::mismatch(text, last).in1 - text.begin());
+    last = text;
+    path.resize(std::min(path.size(), common + 1));
+    while (path.size() <= text.size() && path.back() != ExprId::nothing) {
+      path.push_back(store.derivative(path.back(), static_cast<uint8_t>(text[path.size() - 1])));
+    }
+    if (path.size() <= text.size() || !store.nullable(path.back())) continue;
+    bytes += text;
+    ends.push_back(static_cast<uint32_t>(bytes.size()));
+  }
+  return {std::move(bytes), std::move(ends)};
+}
+
 std::optional<std::vector<AutomatonState>> automaton_of(ExpressionStore& store, ExprId e, size_t max_states) {
   std::vector<AutomatonState> result;
   std::vector<ExprId> states{e};

@@ -32,4 +32,7 @@ struct AutomatonState {
 };
 std::optional<std::vector<AutomatonState>> automaton_of(ExpressionStore& store, ExprId e, size_t max_states);
 
+// The texts that the expression matches.
+SortedTexts matching_texts(ExpressionStore& store, ExprId e, const SortedTexts& texts);
+
 }  // namespace constrain

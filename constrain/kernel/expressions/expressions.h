@@ -23,7 +23,8 @@ class ExpressionStore {
 
   ExprId bytes(const ByteSet& set) { return nodes_.bytes(set); }
   ExprId literal(std::string_view text) { return nodes_.literal(text); }
-  ExprId literal_set(std::vector<std::string> texts) { return nodes_.literal_set(std::move(texts)); }
+  ExprId literal_set(const std::vector<std::string>& texts) { return nodes_.literal_set(std::make_shared<const SortedTexts>(texts)); }
+  ExprId literal_set(std::shared_ptr<const SortedTexts> texts) { return nodes_.literal_set(std::move(texts)); }
   ExprId multiple(uint64_t divisor, uint32_t scale) { return nodes_.multiple(divisor, scale); }
   ExprId substring(const SuffixAutomaton::Source& source, uint32_t minimum, uint32_t maximum) {  // lengths in characters
     return nodes_.substring(source, minimum, maximum);

@@ -76,15 +76,11 @@ LengthBounds Lengths::find(ExprId e) {
 }
 
 LengthBounds Lengths::of_set(const ExpressionNodes::Node& node) {
-  LengthBounds all{no_limit, 0, 0, 1, 0, 0};
-  for (const std::string& text : nodes_.literal_set(node)) {
-    const uint64_t length = text.size() - node.depth();
-    all.least = std::min(all.least, length);
-    all.longest = std::max(all.longest, length);
-    all.positions += length;
-  }
-  all.rest = all.settled = all.longest;
-  return all;
+  const SortedTexts& texts = nodes_.texts(node);
+  const uint64_t read = node.depth(), longest = texts.longest(node.low(), node.high()) - read;
+  const uint64_t least = texts[texts.shortest(node.low(), node.high())].size() - read;
+  const uint64_t positions = 1 + texts.bytes(node.low(), node.high()) - read * (node.high() - node.low());
+  return {least, longest, longest, positions, longest, 0};
 }
 
 LengthBounds Lengths::of_chain(ExprId e) {

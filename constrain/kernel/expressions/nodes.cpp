@@ -110,40 +110,29 @@ ExprId ExpressionNodes::literal_at(uint32_t offset, uint32_t length) {
                  .lead = static_cast<uint8_t>(literals_[offset])});
 }
 
-ExprId ExpressionNodes::literal_set(std::vector<std::string> texts) {
-  std::sort(texts.begin(), texts.end());
-  texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
-  if (texts.empty()) return ExprId::nothing;
-  if (texts.size() == 1) return literal(texts[0]);
-  Hash hash = tagged(Kind::literal_set);
-  for (const std::string& text : texts) {
-    hash = mix(hash, text.size());
-    uint64_t word = 0;
-    for (size_t i = 0; i < text.size(); ++i) {
-      word = (word << 8) | static_cast<uint8_t>(text[i]);
-      if (i % 8 == 7) hash = mix(hash, word);
-    }
-    hash = mix(hash, word);
-  }
-  auto high = static_cast<uint32_t>(texts.size());
-  for (const std::string& text : texts) literal_set_bytes_ += sizeof(text) + (text.size() > 15 ? text.size() : 0);
-  literal_sets_.push_back({std::move(texts), hash});
-  return literal_set_at(static_cast<uint32_t>(literal_sets_.size() - 1), 0, high, 0);
+ExprId ExpressionNodes::literal_set(std::shared_ptr<const SortedTexts> texts) {
+  const auto number = static_cast<uint32_t>(literal_sets_.size());
+  literal_sets_.push_back(std::move(texts));
+  const SortedTexts& all = *literal_sets_.back();
+  const ExprId set = literal_set_at(number, 0, all.size(), 0);
+  const Node& node = nodes_[index(set)];
+  const bool is_new = node.kind == Kind::literal_set && node.literal_set() == number;
+  if (is_new && literal_sets_.back().use_count() == 1) literal_set_bytes_ += all.memory_bytes();
+  if (!is_new) literal_sets_.pop_back();
+  return set;
 }
 
 ExprId ExpressionNodes::literal_set_at(uint32_t set, uint32_t low, uint32_t high, uint32_t depth) {
   if (low == high) return ExprId::nothing;
-  const LiteralSet& literals = literal_sets_[set];
-  if (high - low == 1) {
-    // Copied, because literal() appends to the pool.
-    return literal(std::string_view(literals.texts[low]).substr(depth));
-  }
-  Hash hash = mix(mix(literals.hash, paired(low, high)), depth);
-  return intern({.hash = hash,
+  const SortedTexts& texts = *literal_sets_[set];
+  const std::string_view first = texts[low].substr(depth), last = texts[high - 1].substr(depth);
+  if (high - low == 1) return literal(first);
+  return intern({.hash = mix(mix(texts.hash(), paired(low, high)), depth),
                  .arg = {set, low, high, depth},
                  .kind = Kind::literal_set,
-                 .nullable = literals.texts[low].size() == depth,
-                 .finite = true});
+                 .nullable = first.empty(),
+                 .finite = true,
+                 .lead = !first.empty() && first[0] == last[0] ? int16_t{static_cast<uint8_t>(first[0])} : int16_t{-1}});
 }
 
 ExprId ExpressionNodes::multiple(uint64_t divisor, uint32_t scale) {
@@ -199,16 +188,9 @@ ExprId ExpressionNodes::derive_multiple(const Node& node, uint8_t byte) {
 }
 
 ExprId ExpressionNodes::derive_literal_set(const Node& node, uint8_t byte) {
-  const std::vector<std::string>& texts = literal_sets_[node.literal_set()].texts;
-  const uint32_t depth = node.depth();
-  auto at_depth = [depth](const std::string& text) {
-    return text.size() > depth ? static_cast<int>(static_cast<uint8_t>(text[depth])) : -1;
-  };
-  auto low = std::partition_point(texts.begin() + node.low(), texts.begin() + node.high(),
-                                  [&](const std::string& text) { return at_depth(text) < byte; });
-  auto high = std::partition_point(low, texts.begin() + node.high(),
-                                   [&](const std::string& text) { return at_depth(text) <= byte; });
-  return literal_set_at(node.literal_set(), static_cast<uint32_t>(low - texts.begin()), static_cast<uint32_t>(high - texts.begin()), depth + 1);
+  const SortedTexts& texts = this->texts(node);
+  const uint32_t low = texts.find(node.low(), node.high(), node.depth(), byte);
+  return literal_set_at(node.literal_set(), low, texts.find(low, node.high(), node.depth(), byte + 1u), node.depth() + 1);
 }
 
 ExprId ExpressionNodes::derive_leaf(const Node& leaf, uint8_t byte) {

@@ -15,6 +15,7 @@
 #include "base/byte_set.h"
 #include "base/hashing.h"
 #include "base/ids.h"
+#include "expressions/sorted_texts.h"
 #include "expressions/suffix_automaton.h"
 #include "expressions/work.h"
 
@@ -90,7 +91,8 @@ class ExpressionNodes {
 
   ExprId bytes(const ByteSet& set);
   ExprId literal(std::string_view text);
-  ExprId literal_set(std::vector<std::string> texts);
+  ExprId literal_set(std::shared_ptr<const SortedTexts> texts);
+  ExprId literal_set_at(uint32_t set, uint32_t low, uint32_t high, uint32_t depth);  // what is left of a range of the texts
   ExprId multiple(uint64_t divisor, uint32_t scale);
   ExprId substring(const SuffixAutomaton::Source& source, uint32_t minimum, uint32_t maximum);
 
@@ -117,9 +119,7 @@ class ExpressionNodes {
   bool is_star(ExprId e) const;  // X*, of a finite X
   const ByteSet& byte_set(const Node& node) const { return byte_sets_[node.byte_set()]; }
   std::string_view literal(const Node& node) const { return std::string_view(literals_).substr(node.offset(), node.length()); }
-  std::span<const std::string> literal_set(const Node& node) const {
-    return std::span(literal_sets_[node.literal_set()].texts).subspan(node.low(), node.high() - node.low());
-  }
+  const SortedTexts& texts(const Node& node) const { return *literal_sets_[node.literal_set()]; }
   const Multiple& multiple(const Node& node) const { return multiples_[node.machine()]; }
   const SuffixAutomaton& runs(const Node& node) const { return *substrings_[node.automaton()]; }
   std::pair<uint32_t, uint32_t> transitions_by(const Node& substring, uint8_t byte) const;
@@ -144,23 +144,15 @@ class ExpressionNodes {
 
   template <typename Archive>
   void visit(Archive& archive) {
-    archive(nodes_, children_, byte_sets_, literals_, literal_hashes_, literal_sets_, literal_set_bytes_, multiples_, substrings_, interned_);
+    archive(nodes_, children_, byte_sets_, literals_, literal_hashes_, literal_sets_, multiples_, substrings_, interned_);
+    if constexpr (!Archive::is_writer) {
+      for (const auto& each : literal_sets_) literal_set_bytes_ += each->memory_bytes();
+    }
   }
 
  private:
-  struct LiteralSet {
-    std::vector<std::string> texts;  // sorted, unique
-    Hash hash;
-
-    template <typename Archive>
-    void visit(Archive& archive) {
-      archive(texts, hash);
-    }
-  };
-
   void set_height(Node& node) const;
   ExprId literal_at(uint32_t offset, uint32_t length);
-  ExprId literal_set_at(uint32_t set, uint32_t low, uint32_t high, uint32_t depth);
   ExprId multiple_at(uint32_t machine, uint32_t phase, uint64_t residue);
   ExprId derive_literal_set(const Node& node, uint8_t byte);
   ExprId derive_multiple(const Node& node, uint8_t byte);
@@ -172,8 +164,8 @@ class ExpressionNodes {
   std::vector<ByteSet> byte_sets_;
   std::string literals_;             // all literal texts, one after the other
   std::vector<Hash> literal_hashes_;  // from each offset on: the hash of the rest of its literal
-  std::vector<LiteralSet> literal_sets_;
-  size_t literal_set_bytes_ = 0;
+  std::vector<std::shared_ptr<const SortedTexts>> literal_sets_;
+  size_t literal_set_bytes_ = 0;  // of those that nothing else shares
   std::vector<Multiple> multiples_;
   std::vector<std::shared_ptr<const SuffixAutomaton>> substrings_;
   FlatMap<Hash, uint32_t> interned_;

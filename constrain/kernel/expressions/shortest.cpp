@@ -91,9 +91,8 @@ std::string ShortestTexts::build_shortest(ExprId e) {
       return text;
     }
     case Kind::literal_set: {
-      const std::span<const std::string> texts = store_.nodes().literal_set(node);
-      auto shorter = [](const std::string& a, const std::string& b) { return a.size() < b.size(); };
-      return std::min_element(texts.begin(), texts.end(), shorter)->substr(node.depth());
+      const SortedTexts& texts = store_.nodes().texts(node);
+      return std::string(texts[texts.shortest(node.low(), node.high())].substr(node.depth()));
     }
     case Kind::substring:
       return shortest_substring(node);

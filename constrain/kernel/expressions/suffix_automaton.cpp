@@ -5,6 +5,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "expressions/json_spelling.h"
+
 namespace constrain {
 
 namespace {
@@ -26,23 +28,6 @@ Hash hash_of(Hash hash, std::string_view text) {
 size_t bytes_of_character(char lead) {
   const auto byte = static_cast<uint8_t>(lead);
   return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
-}
-
-// RFC 8259 section 7, one spelling for each character, as in char_class.
-void spell_json(std::string& out, std::string_view character) {
-  const auto byte = static_cast<uint8_t>(character[0]);
-  if (byte == '"' || byte == '\\') {
-    out.push_back('\\');
-    out.push_back(character[0]);
-  } else if (byte >= 0x20) {
-    out.append(character);
-  } else if (byte == 8 || byte == 9 || byte == 10 || byte == 12 || byte == 13) {
-    out.push_back('\\');
-    out.push_back("btn-fr"[byte - 8]);
-  } else {
-    out.append(byte < 16 ? "\\u000" : "\\u001");
-    out.push_back("0123456789abcdef"[byte & 15]);
-  }
 }
 
 // The automaton while it grows. Most states have one transition, which is kept with the state; the others are in lists.
@@ -165,14 +150,12 @@ std::vector<uint32_t> SuffixAutomaton::read(const Source& source) {
       numbers.insert(key, number);
     }
     std::string written;
-    for (size_t at = 0; at < chunk.size();) {
-      const size_t size = bytes_of_character(chunk[at]);
+    for (char c : chunk) {
       if (source.json) {
-        spell_json(written, chunk.substr(at, size));
+        spell_json(written, c);
       } else {
-        written.append(chunk.substr(at, size));
+        written.push_back(c);
       }
-      at += size;
     }
     spelled.push_back(std::move(written));
     lengths.push_back(characters);

@@ -7,7 +7,8 @@
 //     both are walked in parallel until they agree;
 //   - a state with an entry X*R: all tokens of X stay inside; only the ways out of X* are walked;
 //   - any other state: the whole trie is walked, but for tokens made of bytes that lead from the next state to itself:
-//     the vocabulary keeps these by their bytes, and the nodes where others leave them.
+//     the vocabulary keeps these by their bytes, and the nodes where others leave them. Within a set of literals, the
+//     trie is walked side by side with the sorted texts.
 #include "lexing/context_independent_tokens.h"
 
 #include <algorithm>
@@ -184,6 +185,10 @@ void ContextIndependentTokens::by_walk(IndependentTokens& tokens, LexId lexer) {
   Walk walk{tokens, vocabulary_.words()};
   const Trie& trie = vocabulary_.trie();
   const uint32_t row = rows_.of(lexer);
+  if (rows_[row].of_texts) {
+    follow_texts(walk, Trie::root, row);
+    return finish(tokens, walk, lexer);
+  }
   struct After {
     uint32_t row;
     size_t tokens = 0;
@@ -198,7 +203,7 @@ void ContextIndependentTokens::by_walk(IndependentTokens& tokens, LexId lexer) {
     found->tokens += trie.tokens_below(child).size();
     found->children.push_back(child);
   });
-  if (const auto most = std::ranges::max_element(all, {}, &After::tokens); most != all.end() && most->tokens >= least_loop) {
+  if (const auto most = std::ranges::max_element(all, {}, &After::tokens); most != all.end() && most->tokens >= least_loop && !rows_[most->row].of_texts) {
     walk_loop(walk, most->children, most->row);
     all.erase(most);
   }
@@ -276,6 +281,7 @@ void ContextIndependentTokens::follow(Walk& walk, uint32_t node, uint32_t row) {
   const Trie& trie = vocabulary_.trie();
   walk.add(trie.tokens(node));
   if (!trie.has_children(node)) return;
+  if (rows_[row].of_texts) return follow_texts(walk, node, row);
   if (rows_.stays_in(row, trie.groups_below(node))) {
     walk.add(trie.tokens_below(node).subspan(trie.tokens(node).size()));
     return;
@@ -313,6 +319,11 @@ void ContextIndependentTokens::follow(Walk& walk, uint32_t node, uint32_t row) {
     const uint32_t from = first_tokens[node], to = first_tokens[node + 1];
     if (from != to) walk.add({tokens + from, to - from});
     if (ends[node] != node + 1) {
+      if (rows_[next].of_texts) {
+        follow_texts(walk, node, next);
+        node = ends[node];
+        continue;
+      }
       if (rows_.stays_in(next, trie.groups_below(node))) {
         const uint32_t below = first_tokens[ends[node]];
         if (to != below) walk.add({tokens + to, below - to});
@@ -328,6 +339,69 @@ void ContextIndependentTokens::follow(Walk& walk, uint32_t node, uint32_t row) {
       top = {ends[node], next, &rows_[next]};
     }
     ++node;
+  }
+}
+
+// Walks on from `node`, whose byte has just led to `row`, within the texts of a state: the trie and the texts are both
+// sorted, so they are followed side by side, and no state is made for a beginning of a text.
+void ContextIndependentTokens::follow_texts(Walk& walk, uint32_t node, uint32_t row) {
+  ExpressionStore& expressions = lexer_.expressions();
+  const Lexer::Entry entry = lexer_.entries(rows_[row].lexer)[0];
+  const bool alone = expressions[entry.expression].kind != Kind::concatenation;
+  const ExprId head = alone ? entry.expression : expressions[entry.expression].head();
+  const ExprId after = alone ? ExprId::epsilon : expressions[entry.expression].rest();
+  const ExpressionStore::Node set = expressions[head];
+  const bool is_literal = set.kind == Kind::literal;
+  const std::string literal(is_literal ? expressions.nodes().literal(set) : std::string_view());  // copied, as the pool may grow
+  const SortedTexts* const texts = is_literal ? nullptr : &expressions.nodes().texts(set);
+  const uint32_t read = is_literal ? 0 : set.depth();
+  const auto size_of = [&](uint32_t i) { return is_literal ? literal.size() : (*texts)[i].size(); };
+  const auto find = [&](uint32_t low, uint32_t high, size_t depth, unsigned byte) {
+    if (!is_literal) return texts->find(low, high, depth, byte);
+    return low < high && static_cast<uint8_t>(literal[depth]) < byte ? high : low;
+  };
+  uint32_t rest = TransitionRows::none;  // behind a text; sought when one ends
+  const auto has_ended = [&](uint32_t low, size_t depth) {
+    if (size_of(low) != depth) return false;
+    if (rest == TransitionRows::none) rest = rows_.of(lexer_.state({{entry.terminal, after}}));
+    return true;
+  };
+  struct Frame {
+    uint32_t end, low, high;  // of the node's children; the texts that may go on with their bytes
+    bool ended;               // a text ends at the node
+  };
+  const Trie& trie = vocabulary_.trie();
+  const uint32_t start = node, end = trie.end(node);
+  std::vector<Frame> path;
+  const auto enter = [&](uint32_t low, uint32_t high) {
+    const bool ended = has_ended(low, read + path.size());
+    path.push_back({trie.end(node), low + ended, high, ended});
+  };
+  enter(is_literal ? 0 : set.low(), is_literal ? 1 : set.high());
+  for (++node; node < end;) {
+    while (path.back().end <= node) path.pop_back();
+    Frame& top = path.back();
+    const size_t depth = read + path.size() - 1;
+    const uint8_t byte = trie.byte(node);
+    const uint32_t low = find(top.low, top.high, depth, byte), high = find(low, top.high, depth, byte + 1u);
+    const uint32_t behind = top.ended ? rows_.step(rest, byte) : TransitionRows::none;
+    top.low = high;
+    if (low < high && behind == TransitionRows::none) {
+      walk.add(trie.tokens(node));
+      if (trie.has_children(node)) enter(low, high);
+      ++node;
+      continue;
+    }
+    if (low < high) {  // the byte goes on with texts, and behind one
+      const ExprId within = expressions.nodes().literal_set_at(set.literal_set(), low, high, static_cast<uint32_t>(depth) + 1);
+      const ExprId both = expressions.alternation({expressions.concatenation(within, after), expressions.derivative(after, byte)});
+      follow(walk, node, rows_.of(lexer_.state({{entry.terminal, both}})));
+    } else if (behind != TransitionRows::none) {
+      follow(walk, node, behind);
+    } else if (top.ended && rows_.matches(rest) && path.size() > (start == Trie::root ? 1u : 0u)) {
+      walk.exits_of(rows_[rest].matched).push_back(node);
+    }
+    node = top.ended || high < top.high ? trie.end(node) : top.end;
   }
 }
 
@@ -447,6 +521,7 @@ bool ContextIndependentTokens::stays_inside(LexId lexer, ExprId unit) {
 // stay inside, and only the paths to nodes where a token leaves X* are walked.
 bool ContextIndependentTokens::by_paths(IndependentTokens& tokens, LexId lexer) {
   ExpressionStore& expressions = lexer_.expressions();
+  if (std::ranges::all_of(lexer_.entries(lexer), [&](const Lexer::Entry& entry) { return expressions[entry.expression].finite; })) return false;
   std::shared_ptr<const UnitTokens> units;
   ExprId unit{};
   ByteSet alphabet;

@@ -78,6 +78,7 @@ class ContextIndependentTokens {
   bool differing_bytes(uint32_t own, uint32_t plain, ByteSet& bytes);
   bool stays_inside(LexId lexer, ExprId unit);
   void follow(Walk& walk, uint32_t node, uint32_t row);
+  void follow_texts(Walk& walk, uint32_t node, uint32_t row);
   void finish(IndependentTokens& tokens, Walk& walk, LexId lexer);
 
   const Grammar& grammar_;

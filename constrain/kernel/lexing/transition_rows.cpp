@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/ways.h"
+
 namespace constrain {
 
 namespace {
@@ -18,10 +20,20 @@ uint32_t TransitionRows::of(LexId lexer) {
   Row& made = add(index(lexer), none);
   made.lexer = lexer;
   made.matched = lexer_.matched(lexer);
+  made.of_texts = is_of_texts(lexer);
   const ByteSet& possible = lexer_.possible(lexer);
   possible.each([&made](uint8_t byte) { made.next[byte] = unknown | byte; });
   made.possible = static_cast<uint16_t>(possible.size());
   return row;
+}
+
+bool TransitionRows::is_of_texts(LexId lexer) const {
+  const std::span<const Lexer::Entry> entries = lexer_.entries(lexer);
+  if (entries.size() != 1 || lexer_.is_lazy(lexer) || !uses("texts")) return false;
+  const ExpressionStore& expressions = lexer_.expressions();
+  const ExpressionStore::Node* node = &expressions[entries[0].expression];
+  if (node->kind == ExpressionStore::Kind::concatenation) node = &expressions[node->head()];
+  return node->kind == ExpressionStore::Kind::literal || node->kind == ExpressionStore::Kind::literal_set;
 }
 
 uint32_t TransitionRows::find_step(uint32_t row, uint8_t byte) {

@@ -15,6 +15,7 @@ namespace constrain {
 struct LexerRow {
   LexId lexer;
   MatchId matched;
+  bool of_texts = false;  // the state is a literal, or a set of them, in front of the rest of one terminal
   uint16_t possible = 0;  // bytes that the expressions may begin with
   uint16_t found = 0;     // steps found
 };
@@ -33,6 +34,7 @@ class TransitionRows : public DenseRows<TransitionRows, uint32_t, LexerRow> {
   friend DenseRows;
   uint32_t find_step(uint32_t row, uint8_t byte);
   void find_classes(Row& row);
+  bool is_of_texts(LexId lexer) const;
 
   Lexer& lexer_;
 };
