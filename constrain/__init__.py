@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from constrain.llama.model import Model
     from constrain.quotes.annotation import Quote
     from constrain.regex.source import Regex
+    from constrain.tables.annotation import OneOf
 
     __version__: str
 
@@ -99,6 +100,7 @@ __all__ = [
     "MessageError",
     "Model",
     "ModelError",
+    "OneOf",
     "OutputValidationError",
     "PatternError",
     "PrefixError",
@@ -130,6 +132,7 @@ _LAZY = {
     "Gbnf": "constrain.gbnf.source",
     "Lark": "constrain.lark.source",
     "Model": "constrain.llama.model",
+    "OneOf": "constrain.tables.annotation",
     "Quote": "constrain.quotes.annotation",
     "Regex": "constrain.regex.source",
     "acomplete": "constrain.generation.asynchronous",

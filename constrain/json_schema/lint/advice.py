@@ -21,6 +21,7 @@ from constrain.json_schema.documents.subschemas import subschemas
 from constrain.json_schema.keywords.table import KEYWORDS
 from constrain.json_schema.lint.findings import Finding
 from constrain.quotes.keyword import QUOTE
+from constrain.tables.keyword import ONE_OF
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -137,7 +138,7 @@ def _unbounded(pointer: str, schema: dict[str, object]) -> Iterator[Finding]:
     if not _OTHER_SCHEMAS.isdisjoint(schema):
         return
     types = _types(schema)
-    if "string" in types and "maxLength" not in schema and "format" not in schema:
+    if "string" in types and _LIMITING.isdisjoint(schema):
         pattern = schema.get("pattern")
         if not isinstance(pattern, str) or not _is_bounded(pattern):
             yield Finding("unbounded-string", pointer, "a string of any length: give it a maxLength")
@@ -147,6 +148,9 @@ def _unbounded(pointer: str, schema: dict[str, object]) -> Iterator[Finding]:
     if "array" in types and "maxItems" not in schema and not _is_tuple(schema):
         yield Finding("unbounded-array", pointer, "an array of any length: give it maxItems")
 
+
+_LIMITING = frozenset(("maxLength", "format", ONE_OF))
+"""Keywords that limit the length of strings."""
 
 _DATED = ("date", "date-time")
 """Formats that begin with a year."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from constrain.errors import LimitError, PatternError, SchemaError, UnsupportedSchemaError
 from constrain.json_schema.spelling.canonical import read_content, spell_content
-from constrain.json_schema.spelling.languages import has_text, is_surely_empty, list_texts, matching
+from constrain.json_schema.spelling.languages import has_text, is_surely_empty, list_texts, matching, matching_table
 from constrain.language.emptiness import has_text_by_structure
 from constrain.language.tree import (
     ANY_JSON_CHAR,
@@ -16,6 +16,7 @@ from constrain.language.tree import (
     Expression,
     Intersection,
     LiteralSet,
+    LiteralTable,
     Repetition,
     Substring,
     Window,
@@ -95,6 +96,8 @@ def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
     maximum = shorter(a.maximum, b.maximum)
     formats = tuple(dict.fromkeys(a.formats + b.formats))
     shape = StringShape(_joined(a.parts, b.parts), max(a.minimum, b.minimum), maximum, wider=wider, formats=formats)
+    if any(isinstance(part, LiteralTable) for part in shape.parts):
+        return _of_table(shape)
     if has_strings(shape):
         return shape
     if wider is not None and any(
@@ -108,10 +111,34 @@ def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
     return None
 
 
+def _of_table(shape: StringShape) -> StringShape | None:
+    """Returns a shape with a table as the values that its other parts and its lengths leave; ``None`` if none are left.
+
+    Raises UnsupportedSchemaError for a value that a format may allow but that is not certain.
+    """
+    table = next(part for part in shape.parts if isinstance(part, LiteralTable))
+    left = _narrowed(table, shape)
+    if shape.wider is not None:
+        possible = _narrowed(table, shape._replace(parts=definition(shape), wider=None))
+        if possible is not None and (left is None or len(left.texts) < len(possible.texts)):
+            certain = set() if left is None else set(left.texts)
+            uncertain = read_content(next(text for text in possible.texts if text not in certain))
+            raise UnsupportedSchemaError(
+                f"{uncertain!r:.80} is in the table, but it is not certain that the format here allows it"
+            )
+    return None if left is None else StringShape((left,))
+
+
+def _narrowed(table: LiteralTable, shape: StringShape) -> LiteralTable | None:
+    others = shape._replace(parts=tuple(part for part in shape.parts if part is not table))
+    return table if others == ANY_STRING else matching_table(table, content(others))
+
+
 def intersect_many_strings(shapes: Sequence[StringShape]) -> StringShape | None:
     """Returns the strings of all shapes; asks once whether any are left, for all shapes without listed values."""
     others = [shape for shape in shapes if shape is not ANY_STRING]
-    if any(shape.values is not None or shape.wider is not None for shape in others):
+    tables = any(isinstance(part, LiteralTable) for shape in others for part in shape.parts)
+    if tables or any(shape.values is not None or shape.wider is not None for shape in others):
         found: StringShape | None = ANY_STRING
         for shape in others:
             found = None if found is None else intersect_strings(found, shape)

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, TypeVar
 from constrain import kernel
 from constrain.errors import LimitError
 from constrain.json_schema.spelling.canonical import spell_content
-from constrain.language.tree import ANY_JSON_CHAR, Concatenation, Intersection, Literal, LiteralSet, Repetition, Window
+from constrain.language.tree import (
+    ANY_JSON_CHAR,
+    Concatenation,
+    Intersection,
+    Literal,
+    LiteralSet,
+    LiteralTable,
+    Repetition,
+    Window,
+)
 from constrain.work import MAX_COMPILE_WORK, asked, spend
 
 if TYPE_CHECKING:
@@ -93,6 +102,12 @@ def _matching(expression: Expression, texts: tuple[str, ...]) -> list[str]:
 
 def _matches(expression: Expression, content: bytes) -> bool:
     return _ask(kernel.matches, expression, content)
+
+
+def matching_table(table: LiteralTable, expression: Expression) -> LiteralTable | None:
+    """Returns the texts of a table that are in the language; ``None`` if there are none."""
+    texts = _ask(table.texts.matching, expression)
+    return LiteralTable.of(texts) if len(texts) else None
 
 
 def list_texts(expression: Expression, limit: int) -> list[bytes] | None:

@@ -15,6 +15,7 @@ from constrain.kernel import unproductive_item, unproductive_member
 from constrain.language.tree import Substring
 from constrain.quotes.keyword import QUOTE
 from constrain.quotes.texts import has_parts
+from constrain.tables.keyword import ONE_OF, read_keyword
 
 if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location
@@ -123,6 +124,9 @@ def _within(goals: Goals, location: Location) -> tuple[str, str] | None:
         why = _without_quotes(goals, location, schema)
         if why is not None:
             return location.pointer(QUOTE), why
+    if ONE_OF in schema:
+        size = read_keyword(schema[ONE_OF]).size
+        return location.pointer(ONE_OF), f"the other keywords here leave none of the {size:,} values of the table"
     for keyword in ("allOf", "anyOf", "oneOf"):
         branches = schema.get(keyword)
         for branch in branches if isinstance(branches, list) else ():
