@@ -107,6 +107,7 @@ void SortedTexts::summarize() {
     if (i % block == 0) {
       shortest_.push_back(i);
       longest_.push_back(0);
+      heads_.append(text.substr(0, head_bytes)).resize((i / block + 1) * head_bytes);
     }
     if (text.size() < (*this)[shortest_.back()].size()) shortest_.back() = i;
     longest_.back() = std::max(longest_.back(), static_cast<uint32_t>(text.size()));

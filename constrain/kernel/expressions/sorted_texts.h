@@ -31,10 +31,18 @@ class SortedTexts {
   // The first text of a range with `byte` or a greater one behind `depth` bytes; `high` if there is none. Up to there the
   // texts of the range are equal, so those that end there come first.
   uint32_t find(uint32_t low, uint32_t high, size_t depth, unsigned byte) const {
-    return first_from(low, high, [&](uint32_t i) {
+    const auto is_before = [&](uint32_t i) {
       const std::string_view text = (*this)[i];
       return text.size() <= depth || static_cast<uint8_t>(text[depth]) < byte;
-    });
+    };
+    if (low == high || !is_before(low)) return low;
+    if (high - low > block && depth < head_bytes) {  // by the heads of blocks first, which the processor's caches hold
+      const uint32_t first = low / block + 1, end = (high - 1) / block + 1;
+      const uint32_t at = first_from(first, end, [&](uint32_t i) { return static_cast<uint8_t>(heads_[i * head_bytes + depth]) < byte; });
+      if (at < end) high = at * block;
+      if (at > first) low = (at - 1) * block;
+    }
+    return first_from(low, high, is_before);
   }
   // The first number of a range for which `is_before` does not hold; near ones are found soonest.
   template <typename F>
@@ -60,15 +68,16 @@ class SortedTexts {
 
   const Hash& hash() const { return hash_; }
   const ByteSet& alphabet() const { return alphabet_; }
-  size_t memory_bytes() const { return sizeof *this + bytes_.capacity() + 4 * (ends_.capacity() + shortest_.capacity() + longest_.capacity()); }
+  size_t memory_bytes() const { return sizeof *this + bytes_.capacity() + 4 * (ends_.capacity() + shortest_.capacity() + longest_.capacity()) + heads_.capacity(); }
 
   template <typename Archive>
   void visit(Archive& archive) {
-    archive(hash_, alphabet_, bytes_, ends_, shortest_, longest_);
+    archive(hash_, alphabet_, bytes_, ends_, shortest_, longest_, heads_);
   }
 
  private:
-  static constexpr uint32_t block = 64;  // texts
+  static constexpr uint32_t block = 64;      // texts
+  static constexpr size_t head_bytes = 16;  // of the first text of a block
 
   bool is_sorted() const;
   void sort();
@@ -80,6 +89,7 @@ class SortedTexts {
   std::vector<uint32_t> ends_;      // by text
   std::vector<uint32_t> shortest_;  // by block: a text
   std::vector<uint32_t> longest_;   // by block: bytes
+  std::string heads_;               // by block: the beginning of its first text, filled up with zeros
 };
 
 }  // namespace constrain
