@@ -609,6 +609,12 @@ class Texts:
 
     def __iter__(self) -> Iterator[bytes]: ...
 
+    def find(self, text: bytes) -> int | None:
+        """The number of a text; None if it is not among them."""
+
+    def in_both(self, other: Texts) -> Texts:
+        """The texts that both have."""
+
     def lines(self) -> bytes:
         """
         All texts, each with a line break behind it, which none of them contains.

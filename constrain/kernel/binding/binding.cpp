@@ -381,6 +381,20 @@ void bind_texts(nb::module_& m) {
            "number"_a)
       .def("__iter__", [](nb::handle self) { return nb::steal(PySeqIter_New(self.ptr())); },
            nb::sig("def __iter__(self) -> Iterator[bytes]"))
+      .def("find",
+           [](const Texts& self, nb::bytes text) -> std::optional<uint32_t> {
+             const std::string_view wanted(text.c_str(), text.size());
+             const uint32_t at = self.sorted->place(wanted);
+             if (at == self.sorted->size() || (*self.sorted)[at] != wanted) return std::nullopt;
+             return at;
+           },
+           "text"_a, "The number of a text; None if it is not among them.")
+      .def("in_both",
+           [](const Texts& self, const Texts& other) {
+             nb::gil_scoped_release release;
+             return Texts{std::make_shared<const SortedTexts>(self.sorted->in_both(*other.sorted))};
+           },
+           "other"_a, "The texts that both have.")
       .def("lines", &lines_of, "All texts, each with a line break behind it, which none of them contains.")
       .def("__getstate__", &lines_of)
       .def("__setstate__",

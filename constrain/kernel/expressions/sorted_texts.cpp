@@ -119,6 +119,29 @@ void SortedTexts::summarize() {
   }
 }
 
+uint32_t SortedTexts::place(std::string_view text) const {
+  return first_from(0, size(), [&](uint32_t i) { return (*this)[i] < text; });
+}
+
+// Of two texts that differ, the lesser one's side gallops to the other, so that a small set costs little beside a large one.
+SortedTexts SortedTexts::in_both(const SortedTexts& other) const {
+  std::string bytes;
+  std::vector<uint32_t> ends;
+  for (uint32_t i = 0, j = 0; i < size() && j < other.size();) {
+    const std::string_view ours = (*this)[i], theirs = other[j];
+    if (ours == theirs) {
+      bytes += ours;
+      ends.push_back(static_cast<uint32_t>(bytes.size()));
+      ++i, ++j;
+    } else if (ours < theirs) {
+      i = first_from(i, size(), [&](uint32_t at) { return (*this)[at] < theirs; });
+    } else {
+      j = first_from(j, other.size(), [&](uint32_t at) { return other[at] < ours; });
+    }
+  }
+  return {std::move(bytes), std::move(ends)};
+}
+
 uint32_t SortedTexts::shortest(uint32_t low, uint32_t high) const {
   uint32_t best = low;
   for (uint32_t i = low; i < high;) {

@@ -62,6 +62,9 @@ class SortedTexts {
     return low;
   }
 
+  uint32_t place(std::string_view text) const;  // the number of the first text that is not less
+  SortedTexts in_both(const SortedTexts& other) const;
+
   uint32_t shortest(uint32_t low, uint32_t high) const;  // the number of the first shortest text of a range
   size_t longest(uint32_t low, uint32_t high) const;     // bytes of the longest text of a range
   size_t bytes(uint32_t low, uint32_t high) const { return ends_[high - 1] - (low == 0 ? 0 : ends_[low - 1]); }
