@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from constrain.quotes.annotation import Quote
     from constrain.regex.source import Regex
     from constrain.tables.annotation import OneOf
+    from constrain.tables.table import Table
 
     __version__: str
 
@@ -107,6 +108,7 @@ __all__ = [
     "Quote",
     "Regex",
     "SchemaError",
+    "Table",
     "TextDelta",
     "ToolError",
     "UnsatisfiableSchemaError",
@@ -135,6 +137,7 @@ _LAZY = {
     "OneOf": "constrain.tables.annotation",
     "Quote": "constrain.quotes.annotation",
     "Regex": "constrain.regex.source",
+    "Table": "constrain.tables.table",
     "acomplete": "constrain.generation.asynchronous",
     "agenerate": "constrain.generation.asynchronous",
     "astream": "constrain.generation.asynchronous",

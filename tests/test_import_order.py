@@ -33,6 +33,7 @@ _ORDER = """
     regex.classes regex.anchors regex.lookaround regex.unicode regex.parsing regex
     quotes.keyword quotes.texts quotes
     tables
+    given
     json_schema.documents json_schema.spelling json_schema.numbers json_schema.formats json_schema.shapes
     json_schema.formulas json_schema.values json_schema.keywords json_schema.emission json_schema.compiler
     json_schema.strict json_schema.lint json_schema

@@ -28,13 +28,17 @@ READY = 2
 """Tasks prepared ahead while ``parallel`` others are answered: 2, so that the model never waits for one."""
 
 
-def depends_on_task(schema: object) -> bool:
-    """Returns whether the language of a schema may depend on the sources of each task, from which it quotes."""
+def depends_on_task(schema: object, options: Options) -> bool:
+    """Returns whether the language of a schema may depend on each task: on its sources, or on its own tables."""
     from constrain.generation.options import is_json_schema
+    from constrain.given import may_name_tables
     from constrain.language.schema_text import schema_text
     from constrain.quotes.keyword import may_have_quotes
 
-    return is_json_schema(schema) and may_have_quotes(schema_text(schema))
+    if not is_json_schema(schema):
+        return False
+    text = schema_text(schema)
+    return may_have_quotes(text) or (may_name_tables(text) and not options.get("tables"))
 
 
 def compile_ahead(model: Model, schema: object, options: Options) -> None:
@@ -42,7 +46,7 @@ def compile_ahead(model: Model, schema: object, options: Options) -> None:
     from constrain.engine.compiling import compile_any
     from constrain.generation.options import compile_options
 
-    if schema is None or depends_on_task(schema):
+    if schema is None or depends_on_task(schema, options):
         return
     compile_any(schema, model.vocabulary, close_objects=True, **compile_options(options, schema))
 

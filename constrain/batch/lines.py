@@ -138,6 +138,7 @@ class _Line(VoteFields, ShowingFields, DraftFields, KeepingFields, _SamplingFiel
     top_logprobs: Annotated[int | None, within(TOP_LOGPROBS)] = None
     timeout: Annotated[float | None, within((0, None))] = None
     tools: Annotated[Any, Reads(_read_tools)] = None
+    tables: Annotated[Any, Reads(mapping)] = None
     tool_choice: Annotated[Any, Reads(_read_choice)] = None
     registry: Annotated[Any, Reads(mapping)] = None
     template_variables: Annotated[Any, Reads(mapping)] = None

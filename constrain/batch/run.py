@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from constrain.batch.lines import LineError
 from constrain.batch.records import answer_object, error_object
 from constrain.errors import ConstrainError
+from constrain.given import read_given
 from constrain.language.digest import spell_source
 
 if TYPE_CHECKING:
@@ -181,6 +182,7 @@ def settings(scan: Scan, schema: str | Source | None, model: Path, options: Opti
         "model": {"name": model.name, "bytes": model.stat().st_size, "sha256 of the first MiB": beginning},
         **options,
         **({"sources": {"sha256": _digest(options["sources"])}} if "sources" in options else {}),
+        **({"tables": {"sha256": _digest(read_given(options).bound)}} if "tables" in options else {}),
         **({"registry": {"sha256": _digest(options["registry"])}} if "registry" in options else {}),
     }
 

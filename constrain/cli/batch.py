@@ -6,7 +6,6 @@ import contextlib
 import json
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,6 +21,7 @@ from constrain.language.policies import CompileOptions  # noqa: TC001
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from constrain.batch.finishing import Target
     from constrain.batch.inputs import Input
@@ -124,7 +124,7 @@ def batch(
 
     model, vote = machine.model or default_model_path(), own.vote
     read = [path for path in (language.file, model) if path is not None]
-    read += [Path(each.partition("=")[2]) for each in further.sources or ()]
+    read += further.files()
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     if prompts == "-":
         with shared.show_progress(console, "Reading standard input"):

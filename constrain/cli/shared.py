@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from constrain.language.policies import CompileOptions
     from constrain.language.source import Source
+    from constrain.tables.table import Table
 
 DIALECTS = ("rust", "ecma", "python")
 
@@ -88,16 +89,31 @@ class Machine:
 
 @dataclass(frozen=True)
 class Further:
-    """Files with schemas that references name, and with texts to quote from."""
+    """Files with schemas that references name, with texts to quote from, and tables."""
 
     registry: Path | None = option(None, Flag("File with a JSON object from URIs to schemas, for references."))
     sources: list[str] | None = option(
         None, Flag("A text to quote from, with its name; repeat the option for several.", metavar="NAME=FILE")
     )
+    tables: list[str] | None = option(
+        None,
+        Flag(
+            "A table for x-one-of, with its name: a CSV or Parquet file, DATABASE.db:TABLE of SQLite, or URL:TABLE; "
+            "repeat the option for several.",
+            "table",
+            metavar="NAME=SOURCE",
+        ),
+    )
 
     def read(self) -> CompileOptions:
         """Returns the options that the files give. Raises the errors of ``read_registry`` and ``read_sources``."""
-        return {**read_registry(self.registry), **read_sources(self.sources)}
+        tables = read_tables(self.tables, "--table")
+        return {**read_registry(self.registry), **read_sources(self.sources), **({"tables": tables} if tables else {})}
+
+    def files(self) -> list[Path]:
+        """Returns the files with texts and tables."""
+        named = [each.partition("=")[2] for each in (*(self.sources or ()), *(self.tables or ()))]
+        return [Path(file) for each in named for file in (each, each.rpartition(":")[0]) if file]
 
 
 def show_error(error: Exception) -> None:
@@ -360,6 +376,20 @@ def read_sources(given: list[str] | None) -> CompileOptions:
             raise typer.BadParameter(f"{each!r} must be NAME=FILE, such as letters=letters.txt", param_hint="--sources")
         sources.setdefault(name, []).append(read_text(Path(file)))
     return {"sources": sources} if sources else {}
+
+
+def read_tables(given: Iterable[str] | None, flag: str) -> dict[str, Table]:
+    """Returns the tables of ``--table``, each ``NAME=SOURCE``. Raises SchemaError and LimitError, and BadParameter."""
+    from constrain.tables.table import table_at
+
+    tables: dict[str, Table] = {}
+    for each in given or ():
+        name, equals, source = each.partition("=")
+        if not (name and equals and source):
+            message = f"{each!r} must be NAME=SOURCE, such as customers=crm.db:customers or customers=customers.csv"
+            raise typer.BadParameter(message, param_hint=flag)
+        tables[name] = table_at(source)
+    return tables
 
 
 def read_schema(path: Path) -> Any:

@@ -15,6 +15,7 @@ from constrain.engine.remembered import remembered_constraints
 from constrain.engine.special import VocabularyTokens
 from constrain.engine.staged import Staged
 from constrain.errors import SchemaWarning, deep_enough, limits_at
+from constrain.given import read_given
 from constrain.language.digest import grammar_digest, schema_digest, source_digest
 from constrain.language.grammar import Grammar
 from constrain.language.iteration import with_iterations
@@ -28,8 +29,8 @@ from constrain.language.policies import (
 )
 from constrain.language.schema_text import parse_schema, read_schema
 from constrain.language.source import Source
-from constrain.quotes.keyword import read_sources, with_sources
 from constrain.suggestions import unknown_names
+from constrain.tables.columns import columns_in
 from constrain.vocabulary.vocabulary import as_vocabulary
 from constrain.work import compilation, garbage_kept
 
@@ -109,13 +110,15 @@ def compile(  # noqa: A001 - the name of the public function
             for metaschemas of your own. Metaschemas of the drafts are known. Nothing is fetched from the network.
         sources: texts to quote from, by name: each is a text or a list of texts. Strings with ``constrain.Quote``, or
             with the keyword ``x-quote``, are pieces of them.
+        tables: tables by name: each is a ``constrain.Table``, or the values for one. Fields with
+            ``constrain.OneOf(table=...)``, or with the keyword ``x-one-of``, are values of their columns.
         cache: directory of stored constraints, as ``Constraint.precompute`` and ``constrain compile`` write them;
             ``compile`` itself only reads it. By default the directory in the environment variable CONSTRAIN_CACHE (none
             if it is empty or "0"), or else the user's cache directory; ``False`` for none. A damaged file is compiled
             again, with a warning. Each version and build of this package has its own files.
 
-    The policies (``whitespace`` to ``integers``), ``strict``, ``registry`` and ``sources`` apply to JSON Schemas and
-    types; with another language they raise ``ValueError``, as does a value that a policy does not have.
+    The policies (``whitespace`` to ``integers``), ``strict``, ``registry``, ``sources`` and ``tables`` apply to JSON
+    Schemas and types; with another language they raise ``ValueError``, as does a value that a policy does not have.
 
     Raises ``SchemaError``, ``UnsupportedSchemaError`` or ``UnsatisfiableSchemaError`` with the JSON Pointer of the
     place; ``PatternError``; ``GrammarError``; ``LimitError``.
@@ -160,7 +163,7 @@ def compile_any(
 class _Schema:
     """The text of a JSON Schema, and the options to compile it with."""
 
-    __slots__ = ("_close_objects", "_plain_integers", "_policies", "_registry", "_strict", "text")
+    __slots__ = ("_close_objects", "_columns", "_plain_integers", "_policies", "_registry", "_strict", "text")
 
     def __init__(
         self,
@@ -173,6 +176,7 @@ class _Schema:
         self._close_objects, self._strict, self._plain_integers = settings
         self._policies = policies
         self._registry = registry
+        self._columns = columns_in(text)  # in use as long as the schema is
 
     def digest(self) -> bytes:
         """32 bytes that identify the schema and its options, but not the registry."""
@@ -361,12 +365,12 @@ def _read(schema: object, options: CompileOptions, *, close_objects: bool) -> _S
         refuse_compile_options(options, f"this is a {type(schema).__name__}", close_objects=close_objects)
         return _Text(schema.closed() if close_objects and isinstance(schema, Source) else schema)
     policies: dict[str, Any] = {name: settled[name] for name in _POLICIES}  # type: ignore[literal-required]
-    sources = settled["sources"]
+    given = read_given(settled)
     read = read_schema(schema)
-    text = with_sources(read.text, None if sources is None else read_sources(sources))
     # Pydantic reads 7e35 as a float, and refuses a float of that size as an integer.
     plain_integers = settled["numbers"] == "any" and read.is_typed
-    return _Schema(text, (close_objects, settled["strict"], plain_integers), policies, settled["registry"])
+    settings = close_objects, settled["strict"], plain_integers
+    return _Schema(given.bind(read.text), settings, policies, settled["registry"])
 
 
 def describe_source(

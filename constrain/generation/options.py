@@ -242,7 +242,7 @@ def options_beside(options: AnyOptions, schema: object) -> AnyOptions:
     if is_json_schema(schema):
         return options
     # Arguments of tools are JSON, so tools need policies with every schema.
-    about_schema = {"strict", "registry", "sources"} if options.get("tools") else _COMPILE_KEYS
+    about_schema = {"strict", "registry", "sources", "tables"} if options.get("tools") else _COMPILE_KEYS
     if schema is None and not options.get("tools"):
         about_schema = {*about_schema, "draft"}
     others: AnyOptions = {key: value for key, value in options.items() if key not in about_schema}  # type: ignore[assignment]

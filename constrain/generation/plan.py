@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from constrain.engine import compiling as _compiling
+from constrain.given import Given
 from constrain.language.policies import CompileOptions
 from constrain.llama.decoding.ranges import seed_of
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from constrain.llama.decoding.sampler import Chain, Sampling
     from constrain.llama.model import Model
     from constrain.private_folders import Directory
-    from constrain.quotes.keyword import Texts
     from constrain.vocabulary.vocabulary import Vocabulary
 
 SCHEMA, TOOLS = "the schema of the answer", "the tools"
@@ -61,7 +61,7 @@ class Plan:
         insertion: function from the reader of one answer to the object that shows the model the tools that it calls
             (``Answer.insert``); None if the prompt shows all tools.
         request: token ids behind a draft that ask for the answer; empty for an answer without a draft.
-        sources: sources of the quotes in the arguments of calls, by name.
+        given: sources and tables of the schema and of the arguments of calls.
         shared: function that returns how many tokens at the beginning of the prompt other requests share, for the
             prompt cache on disk; None if the request is private.
         is_greedy: whether a single answer has the temperature 0 in place of that of ``sampling``.
@@ -86,7 +86,7 @@ class Plan:
     shown: Callable[[], dict[str, str]] = dict
     insertion: Callable[[Any], Callable[[Sequence[int]], Sequence[int]]] | None = None
     request: tuple[int, ...] = ()
-    sources: Mapping[str, Texts] = field(default_factory=dict)
+    given: Given = field(default_factory=Given)
     shared: Callable[[], int] | None = None
     is_greedy: bool = False
     may_be_cut: bool = False

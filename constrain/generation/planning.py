@@ -39,21 +39,16 @@ from constrain.generation.options import (
     takes_options,
 )
 from constrain.generation.plan import SCHEMA, TOOLS, Language, Plan
-from constrain.generation.quoting import with_quotes
+from constrain.generation.quoting import with_given
 from constrain.generation.reasoning import read_reasoning, switch_reasoning
+from constrain.given import GIVEN, read_given
 from constrain.language.grammar import Grammar
 from constrain.language.policies import CHOICES, DEFAULTS, GENERATION, Policies, refuse_compile_options
 from constrain.language.result import result_type
 from constrain.language.schema_text import JsonSchema, parse_schema
 from constrain.language.source import Source
 from constrain.llama.lookup import as_model
-from constrain.quotes.keyword import (
-    PROMPT,
-    has_folded_quotes,
-    may_have_quotes,
-    read_sources,
-    with_sources,
-)
+from constrain.quotes.keyword import PROMPT, has_folded_quotes, may_have_quotes
 from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
@@ -68,6 +63,7 @@ if TYPE_CHECKING:
     from constrain.chat.tools.kinds import Tool
     from constrain.engine.constraint import Constraint
     from constrain.generation.options import AnswerSettings, ChatOptions, Options
+    from constrain.given import Given
     from constrain.language.result import ResultType
     from constrain.llama.lookup import AnyModel
     from constrain.llama.model import Model
@@ -168,11 +164,11 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
     template = model.tool_template if tools else model.chat_template
     form = format_of(model.tokenizer, template, options.get("tool_format"))
     result = result_type(schema)
-    sources = _read_sources(options, prompt)
+    material = read_given(options, _said(prompt))
     if result.given is not None:
-        result = with_quotes(result, sources)
-        schema, options["sources"] = result.schema, None
-    answer = _make_answer_language(model, schema, options, tools, form, sources)
+        result = with_given(result, material)
+        schema, options["sources"], options["tables"] = result.schema, None, None
+    answer = _make_answer_language(model, schema, options, tools, form, material)
     language = _text_language(schema, options) if answer is None else None
     may_be_text = schema is None and (answer is None or answer.calls is not Calls.REQUIRED)
     if may_be_text and options.get("max_reasoning_tokens") is None:  # reasoning is cut like text
@@ -232,6 +228,7 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
         shared=_shared(settings, prompted.tokens, prompted.count_shared),
         is_greedy=language is not None and not settings.draft and leaves_temperature_open(options),
         prefix=prefix,
+        given=material,
     )
     if answer is None:
         return _observed(plan)
@@ -245,7 +242,6 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
         progress=reply,
         tools=by_name,
         call_or_content=make_call_or_content(answer, model.vocabulary),
-        sources=sources,
         is_greedy=is_greedy and leaves_temperature_open(options),
         may_be_cut=may_be_text,
         insertion=prompted.introduce and partial(Introductions, answer, model.vocabulary, prompted.introduce),
@@ -281,7 +277,7 @@ def _make_answer_language(
     options: ChatOptions,
     tools: Sequence[Tool],
     form: ToolFormat,
-    sources: Mapping[str, Texts],
+    given: Given,
 ) -> AnswerLanguage | None:
     """Returns the language of an answer with calls, refusals or reasoning; None if the answer can only be a text.
 
@@ -295,7 +291,7 @@ def _make_answer_language(
     return AnswerLanguage(
         form,
         special=_find_special_tokens(form, model.vocabulary.special_tokens),
-        tools=tuple(_make_calls(tool, sources) for tool in tools),
+        tools=tuple(_make_calls(tool, given) for tool in tools),
         calls=choice.calls,
         allowed=choice.allowed,
         parallel=is_parallel and not choice.single,
@@ -310,10 +306,10 @@ def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Opt
     """Plans an answer that continues the given tokens: no chat template is applied and the schema is not shown."""
     sampling, settings = split_options(options)
     result = result_type(schema)
-    sources = read_sources(options.get("sources") or {})
+    given = read_given(options)
     if result.given is not None:
-        result = with_quotes(result, sources)
-        schema, options = result.schema, {**options, "sources": None}
+        result = with_given(result, given)
+        schema, options = result.schema, {**options, "sources": None, "tables": None}
     language = _text_language(schema, options)
     progress = _text_progress(result, settings, language)
     is_greedy = language is not None and leaves_temperature_open(options)
@@ -330,6 +326,7 @@ def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Opt
             shared=shared,
             is_greedy=is_greedy,
             prefix=_read_prefix(settings, model),
+            given=given,
         )
     )
 
@@ -386,19 +383,18 @@ def _text_progress(
     return progress
 
 
-def _read_sources(options: Options, prompt: Prompt) -> dict[str, Texts]:
-    """Returns the sources of quotes by name, the user's messages among them. Raises TypeError and ValueError."""
-    said = tuple(message.content for message in conversation(prompt) if message.role == "user")
-    return {PROMPT: said, **read_sources(options.get("sources") or {})}
+def _said(prompt: Prompt) -> dict[str, Texts]:
+    """Returns the user's messages as a source of quotes."""
+    return {PROMPT: tuple(message.content for message in conversation(prompt) if message.role == "user")}
 
 
-def _make_calls(tool: Tool, sources: Mapping[str, Texts]) -> FunctionCalls | CustomCalls:
+def _make_calls(tool: Tool, given: Given) -> FunctionCalls | CustomCalls:
     """Describes the calls of a tool for the grammar of the answer: its name, and the language of its arguments."""
     if isinstance(tool, FunctionTool):
         text = tool.schema_text
         if may_have_quotes(text) and has_folded_quotes(parse_schema(text)):
             raise UnsupportedSchemaError(f"the tool {tool.name} has a quote with fold, which only content may have")
-        return FunctionCalls(tool.name, with_sources(text, sources), typed=tool.signature is not None)
+        return FunctionCalls(tool.name, given.bind(text), typed=tool.signature is not None)
     return CustomCalls(tool.name, tool.format)
 
 
@@ -430,7 +426,7 @@ def _read_policies(options: ChatOptions, content: object, tools: Sequence[Tool])
     given: Mapping[str, Any] = {**DEFAULTS, **GENERATION, **options}
     refuse_together(registry=given["registry"] is not None, json_schema=isinstance(content, Value))
     if not isinstance(content, Value) and not any(isinstance(tool, FunctionTool) for tool in tools):
-        asked = {name: given[name] for name in (*CHOICES, "sources") if name in options}
+        asked = {name: given[name] for name in (*CHOICES, *GIVEN) if name in options}
         refuse_compile_options(asked, "there is none: neither schema nor a tool has one")  # type: ignore[arg-type]
     return Policies(**{name: given[name] for name in CHOICES}, close_objects=True)
 

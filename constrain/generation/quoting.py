@@ -5,22 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from constrain.given import needs_given
 from constrain.language.schema_text import parse_schema, plain_schema
-from constrain.quotes.keyword import has_quotes, may_have_quotes, with_sources
+from constrain.quotes.keyword import has_quotes
 from constrain.quotes.places import Quotes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from constrain.given import Given
     from constrain.language.result import ResultType
-    from constrain.quotes.keyword import Texts
 
 
-def with_quotes(result: ResultType, sources: Mapping[str, Texts]) -> ResultType:
-    """Returns the result type of a JSON Schema with sources, which finds quotes in answers; itself without quotes."""
-    if not may_have_quotes(result.schema.text):
+def with_given(result: ResultType, given: Given) -> ResultType:
+    """Returns the result type of a JSON Schema with its sources and tables, which finds quotes in answers."""
+    if not needs_given(result.schema.text):
         return result
-    schema = replace(result.schema, text=with_sources(result.schema.text, sources))
+    schema = replace(result.schema, text=given.bind(result.schema.text))
     return replace(result, given=schema, quotes=make_quotes(schema.text))
 
 

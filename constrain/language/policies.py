@@ -34,6 +34,8 @@ class Compiling:
         sources: texts that strings with ``constrain.Quote`` (or the keyword ``x-quote``) are quoted from, by name: each
             is a text or a list of texts. The user's messages are the source ``"prompt"``, from which quotes come that
             name no source.
+        tables: tables whose values are those of fields with ``constrain.OneOf`` (or the keyword ``x-one-of``), by name:
+            each is a ``constrain.Table``, or the values for one, which are then read for this call.
     """
 
     whitespace: str = _policy("The white space between the parts of the JSON text.", "flexible", "compact", "any")
@@ -59,6 +61,7 @@ class Compiling:
     strict: bool = option(False, Flag("Refuse schemas that OpenAI's strict mode refuses.", sets=True))
     registry: object = option(None)
     sources: Mapping[str, str | Sequence[str]] | None = option(None)
+    tables: Mapping[str, Any] | None = option(None)
 
 
 _OPTIONS = options_of(Compiling)
@@ -96,6 +99,7 @@ class CompileOptions(TypedDict, total=False):
     strict: bool
     registry: object
     sources: Mapping[str, str | Sequence[str]] | None
+    tables: Mapping[str, Any] | None
 
 
 DEFAULTS: CompileOptions = {name: POLICY_DEFAULTS.get(name, each.default) for name, each in _OPTIONS.items()}  # type: ignore[assignment]

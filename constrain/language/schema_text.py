@@ -7,6 +7,7 @@ A request's schema is written out once, where the request is read; all later sta
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -23,6 +24,15 @@ the least recently used are dropped."""
 
 _BYTES = {"{": 200, "[": 90, ",": 112, '"': 28}
 """Bytes of a parsed schema for each such character of its text, at most: small objects, arrays, decimals, strings."""
+
+
+_ESCAPED_ASCII = re.compile(r"\\u00[2-7]")
+"""An escape of JSON that may stand for a character of a keyword."""
+
+
+def may_have_keyword(schema: str, keyword: str) -> bool:
+    """Returns whether the text of a schema may have a keyword."""
+    return keyword in schema or _ESCAPED_ASCII.search(schema) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ author, ``x-given-sources`` those of a call. So a schema's text says all that it
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 from constrain.arguments import lone_surrogate
 from constrain.errors import LimitError
+from constrain.language.schema_text import may_have_keyword
 
 QUOTE, SOURCES, GIVEN_SOURCES = "x-quote", "x-sources", "x-given-sources"
 
@@ -25,9 +25,6 @@ MAX_QUOTE_CHARACTERS = 1_000_000
 Texts: TypeAlias = tuple[str, ...]
 """The texts of one source; a quote lies within one of them."""
 
-_ESCAPED_ASCII = re.compile(r"\\u00[2-7]")
-"""An escape of JSON that may stand for a character of the keyword."""
-
 
 class QuoteKeyword(NamedTuple):
     """The value of ``x-quote``: see ``constrain.Quote``."""
@@ -38,12 +35,6 @@ class QuoteKeyword(NamedTuple):
     max_length: int | None = None
     fold: bool = False
 
-
-_HOLDING_NAMES = frozenset(("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"))
-"""Keywords whose values have names of the author's choice as keys."""
-
-_HOLDING_VALUES = frozenset(("const", "enum", "default", "examples"))
-"""Keywords whose values are no schemas."""
 
 _OPTIONS = {"source": str, "whole_words": bool, "min_length": int, "max_length": int, "fold": bool}
 
@@ -104,7 +95,7 @@ def _texts(given: object, place: str) -> Texts:
 
 def may_have_quotes(schema: str) -> bool:
     """Returns whether the text of a schema may have quotes."""
-    return QUOTE in schema or _ESCAPED_ASCII.search(schema) is not None
+    return may_have_keyword(schema, QUOTE)
 
 
 def has_quotes(document: object) -> bool:
@@ -127,33 +118,6 @@ def _given_quotes(document: object) -> Iterator[object]:
             waiting += place.values()
         elif isinstance(place, list):
             waiting += place
-
-
-def without_quotes(document: Any, kept: Collection[str] = ()) -> Any:
-    """Returns a copy of a parsed schema in which quotes are any strings: for checks without sources.
-
-    ``kept``: names of sources whose quotes stay.
-    """
-    root = [document]
-    waiting: list[tuple[Any, bool]] = [(root, False)]
-    while waiting:
-        copied, holds_names = waiting.pop()
-        is_schema = isinstance(copied, dict) and not holds_names
-        if is_schema and QUOTE in copied and _is_of_others(copied[QUOTE], kept):
-            del copied[QUOTE]
-        for key, value in copied.items() if isinstance(copied, dict) else enumerate(copied):
-            if isinstance(value, dict | list) and (holds_names or key not in _HOLDING_VALUES):
-                copied[key] = value.copy()
-                waiting.append((copied[key], key in _HOLDING_NAMES and not holds_names))
-    return root[0]
-
-
-def _is_of_others(keyword: object, kept: Collection[str]) -> bool:
-    """Returns whether a value of ``x-quote`` names no source of ``kept``; false for malformed ones."""
-    try:
-        return read_keyword(keyword).source not in kept
-    except (TypeError, ValueError):
-        return False  # it stays, so that compiling the schema names its place
 
 
 def with_sources(schema: str, sources: Mapping[str, Texts] | None) -> str:

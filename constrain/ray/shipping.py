@@ -45,7 +45,7 @@ def ship(model: str | os.PathLike[str] | None, schema: object, options: Options)
     Returns ``None`` if there is nothing to send: without a schema, with one whose language depends on each row, or if
     the model file is on the nodes only; then actors compile it.
     """
-    if schema is None or depends_on_task(schema):
+    if schema is None or depends_on_task(schema, options):
         return None
     path = default_model_path() if model is None else Path(model)
     policies = compile_options(options, schema)

@@ -1,24 +1,127 @@
-"""The keyword ``x-one-of``."""
+"""The keyword ``x-one-of``, and the tables that it names.
+
+Tables travel inside the schema as digests of their columns, in the keyword ``x-given-tables`` of its root. So a
+schema's text says all that its grammar depends on, and new values make another text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
-ONE_OF = "x-one-of"
+from constrain.errors import ConstrainError, SchemaError
+from constrain.suggestions import did_you_mean
+from constrain.tables.columns import Column, find_column
+from constrain.tables.table import Table
+
+ONE_OF, GIVEN_TABLES = "x-one-of", "x-given-tables"
 
 
 class OneOfKeyword(NamedTuple):
-    """The value of ``x-one-of``: the digest of a table's values (``Table.digest``), and how many there are."""
+    """The value of ``x-one-of``: a table and its column by name; or values by digest, which may have names, too.
 
-    digest: str
-    size: int
+    ``size``: how many values there are; ``None`` if the keyword only names them.
+    """
+
+    table: str | None = None
+    column: str | None = None
+    digest: str | None = None
+    size: int | None = None
+
+    def __str__(self) -> str:
+        """Returns a name for messages."""
+        table = "the table" if self.table is None else f"the table {self.table!r:.80}"
+        return table if self.column is None else f"the column {self.column!r:.80} of {table}"
+
+    def value(self) -> dict[str, Any]:
+        """Returns the keyword's value in a JSON Schema."""
+        return {name: given for name, given in self._asdict().items() if given is not None}
+
+
+_KINDS = {"table": str, "column": str, "digest": str, "size": int}
 
 
 def read_keyword(value: object) -> OneOfKeyword:
     """Returns the value of ``x-one-of``. Raises TypeError."""
-    if isinstance(value, Mapping) and value.keys() == {"digest", "size"}:
-        digest, size = value["digest"], value["size"]
-        if isinstance(digest, str) and isinstance(size, int):
-            return OneOfKeyword(digest, size)
-    raise TypeError(f"{ONE_OF} is written by constrain.OneOf, and must not be {value!r:.80}")
+    if (
+        isinstance(value, Mapping)
+        and value.keys() <= _KINDS.keys()
+        and all(isinstance(given, _KINDS[name]) for name, given in value.items())
+        and ("digest" in value) == ("size" in value)
+        and ("digest" in value or "table" in value)
+    ):
+        return OneOfKeyword(**value)
+    raise TypeError(f'{ONE_OF} must name a table, as in {{"table": "customers", "column": "name"}}, not {value!r:.80}')
+
+
+def read_tables(given: object) -> dict[str, Table]:
+    """Returns tables by name: each is a ``Table``, or values for one. Raises TypeError, SchemaError and LimitError."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"tables must map the names of tables to their values, not {given!r:.80}")
+    found = {}
+    for name, values in given.items():
+        if not isinstance(name, str):
+            raise TypeError(f"tables has the name {name!r:.80}, which is not a text")
+        try:
+            found[name] = values if isinstance(values, Table) else Table(values)
+        except ConstrainError as error:
+            error.message = f"tables[{name!r}]: {error.message}"
+            raise
+        except TypeError as error:
+            raise TypeError(f"tables[{name!r}]: {error}") from error
+    return found
+
+
+def bound_tables(tables: Mapping[str, Table]) -> tuple[dict[str, Any], list[Column]]:
+    """Returns the value of ``x-given-tables``, and the columns that it names."""
+    bound: dict[str, Any] = {}
+    columns = []
+    for name, table in tables.items():
+        bound[name] = {}
+        for column in table.columns:
+            found = table.find(column)
+            if isinstance(found, Column):
+                columns.append(found)
+                bound[name][column] = {"digest": found.digest, "size": len(found)}
+            else:
+                bound[name][column] = {"problem": found.message}
+    return bound, columns
+
+
+def with_tables(schema: str, bound: Mapping[str, Any]) -> str:
+    """Returns the text of a schema, an object, with the tables of a call."""
+    return f'{{"{GIVEN_TABLES}": {json.dumps(bound)}, {schema.lstrip()[1:]}'
+
+
+def column_of(keyword: OneOfKeyword, root: object) -> Column:
+    """Returns the column of a keyword. ``root``: the root of its schema. Raises SchemaError."""
+    digest = keyword.digest
+    if digest is None:
+        given = root.get(GIVEN_TABLES, {}) if isinstance(root, Mapping) else {}
+        columns = _member(given, keyword.table, f"there is no table {keyword.table!r:.80}: give it in 'tables'")
+        if len(columns) == 1 and (keyword.column is None or columns.get("", {}).get("size") == 0):  # or it has no rows
+            (about,) = columns.values()
+        elif keyword.column is None:
+            raise SchemaError(f"{keyword} has several columns: name one of {_listed(columns)}")
+        else:
+            message = f"the table {keyword.table!r:.80} has no column {keyword.column!r:.80}"
+            about = _member(columns, keyword.column, message)
+        if "problem" in about:
+            raise SchemaError(about["problem"])
+        digest = about["digest"]
+    found = find_column(digest)
+    if found is None:
+        raise SchemaError(f"the values of {keyword} are no longer in use; keep the table, or the constrain.OneOf")
+    return found
+
+
+def _member(given: Any, name: str | None, message: str) -> Any:
+    if name not in given:
+        known = did_you_mean(str(name), given) or (f"; there are {_listed(given)}" if given else "")
+        raise SchemaError(message + known)
+    return given[name]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names))

@@ -1,65 +1,143 @@
-"""``Table``: the values of a table, which all grammars share, by the digest of their content."""
+"""``Table``: columns of values, from Python, a database or a file."""
 
 from __future__ import annotations
 
-from datetime import date
-from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
-from constrain import kernel
-from constrain.language.tree import LiteralTable
+from constrain.errors import ConstrainError, SchemaError
+from constrain.tables.columns import Column, read_column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Sequence
+    from os import PathLike
 
-
-class _Content:
-    """The values of equal tables; tables in use keep it."""
-
-    def __init__(self, expression: LiteralTable) -> None:
-        self.expression = expression
-
-
-_contents: WeakValueDictionary[str, _Content] = WeakValueDictionary()
-"""By digest. Schemas name tables by their digests, so that a schema's text says all that its grammar depends on."""
+    from constrain.tables.readers import Columns, Reader
 
 
 class Table:
-    """Different strings, in no order. Tables with equal values share their memory.
+    """Columns of values for strings, numbers and booleans of a schema. Tables with equal values share their memory.
+
+    Give tables to ``compile`` or ``generate`` by name, as in ``tables={"customers": table}``; a schema names them with
+    ``constrain.OneOf(table="customers", column="name")``, or with the keyword ``x-one-of``. All values are read at
+    once. ``None``, the null of databases, is no value.
 
     Args:
-        values: the strings, or dates; equal ones count once.
+        values: values of the only column, which has no name; or rows, each a mapping from columns to values; or a
+            mapping from columns to their values. Values are strings, numbers, booleans, dates, times and UUIDs.
 
-    Raises TypeError, ValueError and LimitError for values that cannot be.
+    Raises TypeError, SchemaError and LimitError.
+
+    >>> Table([{"name": "Ada", "born": 1815}, {"name": "Grace", "born": 1906}]).columns
+    ('name', 'born')
     """
 
-    def __init__(self, values: Iterable[str] | Iterable[date]) -> None:
-        if isinstance(values, str | bytes):
-            raise TypeError(f"the values of a table are an iterable of strings, not {type(values).__name__}")
-        try:
-            expression = LiteralTable.of(kernel.Texts(_spelled(values)))
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                f"the value {error.object!a:.80} has a lone surrogate, which no answer can contain"
-            ) from None
-        self._content = _contents.setdefault(expression.digest, _Content(expression))
+    def __init__(self, values: Iterable[Any] | Mapping[str, Iterable[Any]]) -> None:
+        self._reader: Reader | None = None
+        self._columns = _read_values(values)
+
+    @classmethod
+    def sqlite(cls, path: str | PathLike[str], table: str, columns: Sequence[str] | None = None) -> Table:
+        """Returns a table or view of an SQLite database. ``columns``: those to read; all by default."""
+        from constrain.tables.readers import SqliteReader
+
+        return cls._read(SqliteReader(str(path), table, _names(columns)))
+
+    @classmethod
+    def sql(cls, url: str, table: str, columns: Sequence[str] | None = None) -> Table:
+        """Returns a table or view of any database that SQLAlchemy knows (extra ``sql``), by the URL of the database."""
+        from constrain.tables.readers import SqlReader
+
+        return cls._read(SqlReader(url, table, _names(columns)))
+
+    @classmethod
+    def file(cls, path: str | PathLike[str], columns: Sequence[str] | None = None) -> Table:
+        """Returns a CSV file with a header, or a Parquet file (extra ``tables``), by the end of its name.
+
+        CSV has only texts. In a field of numbers or booleans, those count that are numbers, ``true`` or ``false``.
+        """
+        from constrain.tables.readers import FileReader
+
+        return cls._read(FileReader(str(path), _names(columns)))
+
+    @classmethod
+    def _read(cls, reader: Reader) -> Table:
+        table = cls.__new__(cls)
+        table._reader, table._columns = reader, reader.read()
+        return table
+
+    def refresh(self) -> None:
+        """Reads the database or file again. Answers that are being written keep the former values.
+
+        If that fails, the former values stay. Raises SchemaError, LimitError, and TypeError for a table of values.
+        """
+        if self._reader is None:
+            raise TypeError("this table was made of values, not of a database or file; make a new one to change them")
+        self._columns = self._reader.read()
 
     @property
-    def digest(self) -> str:
-        """SHA-256 of the values."""
-        return self._content.expression.digest
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns; ``""`` is the name of the only column of a list of values."""
+        return tuple(self._columns)
 
-    def __len__(self) -> int:
-        """Returns the number of different values."""
-        return len(self._content.expression.texts)
+    def __repr__(self) -> str:
+        """Returns the names of the columns."""
+        return f"Table({', '.join(map(repr, self._columns))})"
+
+    def column(self, name: str | None) -> Column:
+        """Returns a column, or the only one for ``None``. Raises SchemaError for one that cannot be used."""
+        if name is None and len(self._columns) == 1:
+            name = self.columns[0]
+        if name not in self._columns:
+            there = ", ".join(map(repr, self._columns))
+            raise SchemaError(
+                f"it has several columns: name one of {there}"
+                if name is None
+                else f"it has no column {name!r:.80}; there are {there}"
+            )
+        found = self._columns[name]
+        if isinstance(found, Column):
+            return found
+        raise type(found)(found.message)
+
+    def find(self, name: str) -> Column | ConstrainError:
+        """Returns a column that there is, or the reason why it cannot be used."""
+        return self._columns[name]
 
 
-def _spelled(values: Iterable[object]) -> Iterator[str]:
-    for value in values:
-        yield value.isoformat() if isinstance(value, date) else value  # type: ignore[misc]  # the kernel refuses others
+def table_at(source: str) -> Table:
+    """Returns a table as the command line names it: a file, or a database and a table behind ``:``.
+
+    Raises SchemaError and LimitError.
+    """
+    if source.lower().endswith((".csv", ".parquet")):
+        return Table.file(source)
+    database, _, table = source.rpartition(":")
+    if not database:
+        raise SchemaError(f"{source} is neither a file that ends in .csv or .parquet, nor a DATABASE:TABLE")
+    return Table.sql(database, table) if "://" in database else Table.sqlite(database, table)
 
 
-def find_table(digest: str) -> LiteralTable | None:
-    """Returns the values with a digest, as contents of JSON strings; ``None`` if no table in use has it."""
-    content = _contents.get(digest)
-    return None if content is None else content.expression
+def _names(columns: Sequence[str] | None) -> tuple[str, ...] | None:
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be a list of names, not {columns!r:.80}")
+    return None if columns is None else tuple(columns)
+
+
+def _read_values(values: Any) -> Columns:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise TypeError(f"the values of a table are an iterable, not {type(values).__name__}")
+    if isinstance(values, Mapping):
+        return {name: read_column(column, f"the column {name!r}") for name, column in values.items()}
+    rows = iter(values)
+    first = next(rows, None)
+    if not hasattr(first, "keys"):
+        return {"": read_column(chain([first], rows), "the list of values")}
+    columns: dict[str, list[object]] = {}
+    for row in chain([first], rows):
+        if not hasattr(row, "keys"):
+            raise TypeError(f"the rows of a table are mappings, but one is {row!r:.80}")
+        for name in row.keys():  # noqa: SIM118 - rows of sqlite3 are no mappings
+            columns.setdefault(name, []).append(row[name])
+    return {name: read_column(column, f"the column {name!r}") for name, column in columns.items()}

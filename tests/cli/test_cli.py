@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,9 @@ REFUSED = """
 1 | generate x --schema colour.json --vote 3 --unbias --temperature 0.5 | leave temperature out
 2 | generate x --schema colour.json --sources letters | NAME=FILE
 1 | generate x --schema colour.json --sources letters=three.txt | three.txt: there is no such file
+2 | generate x --schema colour.json --table people | NAME=SOURCE
+1 | generate x --schema colour.json --table people=people | neither a file that ends in .csv
+1 | generate x --schema colour.json --table people=no.db:people | there is no database no.db
 2 | generate x --no-prompt-cache --cache-whole-prompt | exclude each other
 2 | check | no schema and no tools
 1 | check --tools bracket.json | bracket.json is not JSON
@@ -255,6 +259,17 @@ def test_generate_quotes_from_files(tmp_path: Path) -> None:
     quote = json.loads(done.stdout)
     assert len(quote) >= 12
     assert quote in letters["one.txt"], "the other one is too short"
+
+
+def test_generate_takes_values_of_tables(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("name,born\nAda,1815\n")
+    with sqlite3.connect(tmp_path / "crm.db") as database:
+        database.execute("CREATE TABLE customers AS SELECT 'Grace' AS name")
+    names = [{"x-one-of": {"table": table, "column": "name"}} for table in ("people", "customers")]
+    schema = json.dumps({"type": "array", "prefixItems": names, "minItems": 2, "items": False})
+    asked = ("generate", "Who?", "--schema", schema, "--whitespace", "compact")
+    done = call(*asked, "--table", "people=people.csv", "--table", "customers=crm.db:customers")
+    assert (done.stdout, done.stderr) == ('["Ada","Grace"]\n', "")
 
 
 def test_generate_takes_policies_limits_and_a_registry() -> None:

@@ -252,6 +252,7 @@ VALUES: dict[str, Any] = {
     "integers": "any",
     "registry": {"urn:a": True},
     "sources": {"a": "b"},
+    "tables": {"a": ["b"]},
 }
 """A value of each option, as JSON."""
 

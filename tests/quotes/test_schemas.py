@@ -13,9 +13,10 @@ import pytest
 import constrain
 from constrain import LimitError, Quote, SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.chat.tools.openai import tool_from_json
-from constrain.generation.quoting import with_quotes
+from constrain.generation.quoting import with_given
+from constrain.given import Given, without_given
 from constrain.language.result import result_type
-from constrain.quotes.keyword import may_have_quotes, without_quotes
+from constrain.quotes.keyword import may_have_quotes
 from constrain.quotes.places import Quotes
 from constrain.quotes.texts import fold
 from tests.support import byte_vocabulary, each_row, for_each
@@ -155,7 +156,9 @@ def test_quotes_are_found_in_the_text_of_a_schema_however_it_spells_the_keyword(
 
 
 def test_quotes_are_any_strings_where_their_source_is_not_known() -> None:
+    own = {"x-sources": {"b": "text"}}
     schema = {
+        **own,
         "x-quote": {"fold": True},
         "properties": {
             "x-quote": {"x-quote": "a"},
@@ -165,13 +168,14 @@ def test_quotes_are_any_strings_where_their_source_is_not_known() -> None:
         },
     }
     written = json.dumps(schema)
-    assert without_quotes(schema, ("b",)) == {
+    assert without_given(schema) == {
+        **own,
         "properties": {
             "x-quote": {},
             "properties": {"x-quote": "b"},
             "const": {},
             "it": {"const": {"x-quote": True}, "anyOf": [{}, {"x-quote": 1}]},
-        }
+        },
     }
     assert json.dumps(schema) == written
 
@@ -265,7 +269,7 @@ def test_answers_that_python_reads_with_limits() -> None:
 )
 def test_only_schemas_with_quotes_are_searched(schema: dict[str, Any], expected: bool) -> None:
     text = json.dumps(schema).replace("x-", "\\u0078-")
-    result = with_quotes(result_type(text), {"it": ("a",), "prompt": ("b",)})
+    result = with_given(result_type(text), Given({"it": ("a",), "prompt": ("b",)}))
     assert (result.quotes is not None) == expected
 
 

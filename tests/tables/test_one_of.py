@@ -6,6 +6,7 @@ import gc
 import json
 import re
 from datetime import date
+from decimal import Decimal
 from typing import Annotated, Any
 
 import pydantic
@@ -14,11 +15,12 @@ import pytest
 import constrain
 from constrain import kernel
 from constrain.certificates import certify, verify_certificate
-from constrain.errors import SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from constrain.errors import LimitError, SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.json_schema.hint import describe
 from constrain.json_schema.lint.linter import lint_schema
 from constrain.language.tree import LiteralTable
 from constrain.regex.spelling import out_of_json
+from constrain.tables import columns
 from tests.support import byte_vocabulary
 
 NAMES = ["Ada", "Grace", "Grace Hopper", 'Alan "A" Turing', "Émilie", "2020-02-30", "2020-02-29", "a\nb"]
@@ -122,20 +124,53 @@ def test_equal_tables_are_one_and_are_found_while_one_of_them_is_in_use() -> Non
     gc.collect()
     schema = {"type": "string", "x-one-of": keyword}
     assert accepted(schema, ["a", "c"]) == ["a"]
-    del two
+    unused = {"x-one-of": constrain.OneOf(["nobody", "keeps", "these"]).keyword()}
     gc.collect()
-    with pytest.raises(SchemaError, match="in use"):
-        constrain.compile({**schema, "title": "another text"}, byte_vocabulary(), cache=False)
+    with pytest.raises(SchemaError, match="no longer in use; keep"):
+        constrain.compile(unused, byte_vocabulary())
+    assert two
+
+
+def test_a_constraint_keeps_the_values_that_it_needs() -> None:
+    schema = {"type": "string", "x-one-of": (kept := constrain.OneOf(["kept", "by it"])).keyword()}
+    constraint = constrain.compile(schema, byte_vocabulary())
+    del kept
+    gc.collect()
+    assert constrain.compile({**schema, "maxLength": 4}, byte_vocabulary()).accepts('"kept"')
+    assert constraint.accepts('"by it"')
 
 
 def test_other_types_are_refused() -> None:
-    with pytest.raises(SchemaError, match="about strings"):
+    with pytest.raises(UnsatisfiableSchemaError, match="none of the 8 values of the table, which are strings"):
         constrain.compile(Annotated[int, constrain.OneOf(NAMES)], byte_vocabulary())
     with pytest.raises(TypeError, match=r"Annotated\[str"):
         constrain.compile(Annotated[str, constrain.OneOf], byte_vocabulary())
 
 
-@pytest.mark.parametrize("values", ["names", 3, [1], ["\ud800"], []])
-def test_other_values_are_refused(values: Any) -> None:
-    with pytest.raises((TypeError, ValueError)):
+MISTAKES: list[tuple[Any, type[Exception], str]] = [
+    ("names", TypeError, "iterable"),
+    (3, TypeError, "iterable"),
+    (None, TypeError, "needs values"),
+    ([b"a"], SchemaError, "the list of values has a value of the type bytes"),
+    (["a", ["b"]], SchemaError, "of the type list"),
+    ([float("nan")], SchemaError, "no number that JSON has"),
+    ([Decimal("1e5000")], SchemaError, "MAX_TABLE_DIGITS"),
+    (["\ud800"], SchemaError, "lone surrogate"),
+    ([], ValueError, "no values"),
+    ([None], ValueError, "no values"),
+    ([{"a": 1}, 2], TypeError, "rows of a table are mappings, but one is 2"),
+    ([{"a": 1, "b": 2}], SchemaError, "several columns: name one of 'a', 'b'"),
+]
+
+
+@pytest.mark.parametrize(("values", "error", "says"), MISTAKES)
+def test_other_values_are_refused(values: Any, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
         constrain.OneOf(values)
+
+
+def test_a_table_has_no_more_than_so_many_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "MAX_TABLE_VALUES", 3)
+    assert constrain.OneOf(["a", "b", "b"])
+    with pytest.raises(LimitError, match="MAX_TABLE_VALUES = 3; leave out rows"):
+        constrain.OneOf(["a", "b", "b", "b"])

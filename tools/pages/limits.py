@@ -37,7 +37,7 @@ message says so. Each has a name of its own. The server's `/openapi.json` has th
 {NOTE}"""
 
 _SECTIONS = (
-    ("Schemas", ("json_schema/", "quotes/")),
+    ("Schemas", ("json_schema/", "quotes/", "tables/")),
     ("Patterns", "regex/"),
     ("Lark grammars", "lark/"),
     ("Compositions", "composition/"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from constrain.batch.lines import FIELDS, LineError, parse_json
 from constrain.generation.options import OPTIONS
+from constrain.given import GIVEN
 from constrain.language.policies import CHOICES
 from constrain.llama.decoding.sampling import LISTS
 
@@ -21,7 +22,7 @@ RawRow: TypeAlias = "dict[str, Any] | LineError"
 _UNREADABLE = (ValueError, OverflowError, LookupError, NotImplementedError)
 """Errors of pyarrow for cells that Python cannot hold, such as the year 10000 or a text that is not UTF-8."""
 
-_JSON = frozenset(("messages", "schema", "tools", "logit_bias", "registry", "sources", "template_variables", *LISTS))
+_JSON = frozenset(("messages", "schema", "tools", "logit_bias", "registry", *GIVEN, "template_variables", *LISTS))
 """Fields whose texts are JSON."""
 
 _TEXTS = {*CHOICES, "prompt", "id", "stop", "prefix", "tool_choice", "tool_format", "tools_shown", "reasoning_effort"}

@@ -12,9 +12,9 @@ from constrain.chat.tools.annotations import innermost
 from constrain.chat.tools.compiled import ToolArguments, arguments_schema, compile_arguments
 from constrain.chat.tools.parameters import callers_parameters
 from constrain.errors import ConstrainError, SchemaError, ToolError
+from constrain.given import needs_given, without_given
 from constrain.language.schema_text import parse_schema
 from constrain.language.source import Source
-from constrain.quotes.keyword import may_have_quotes, sources_of, without_quotes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -66,14 +66,14 @@ def check_schema(name: str, text: str, *, typed: bool = False) -> None:
 
 
 def _compile(text: str, *, typed: bool) -> None:
-    if not may_have_quotes(text):
+    if not needs_given(text):
         compile_arguments(ToolArguments(text, typed=typed))
         return
     from constrain.json_schema.compiler import compile_schema
 
     parameters: Any = parse_schema(text)
     try:
-        parameters = without_quotes(parameters, sources_of(parameters))
+        parameters = without_given(parameters)
     except (TypeError, ValueError) as error:
         raise SchemaError(str(error), pointer="") from error
     compile_schema(arguments_schema(parameters), close_objects=True)

@@ -12,8 +12,8 @@ from constrain.chat.tools.checks import check_format, check_function, check_name
 from constrain.chat.tools.parameters import callers_parameters
 from constrain.chat.tools.running import run, run_async
 from constrain.errors import OutputValidationError, ToolError
+from constrain.given import needs_given, without_given
 from constrain.language.schema_text import schema_text
-from constrain.quotes.keyword import may_have_quotes, sources_of, without_quotes
 from constrain.types.answer_text import read_answer
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ class FunctionTool:
 
             written = json.dumps(_json_object(text), ensure_ascii=False).encode(errors="surrogatepass")
             schema = self.schema
-            if may_have_quotes(self.schema_text):
-                schema = without_quotes(schema, sources_of(schema))
+            if needs_given(self.schema_text):
+                schema = without_given(schema)
             found = explain(schema, written, property_order="any", numbers="any")
             if not found.matches:
                 raise OutputValidationError(f"invalid arguments of tool {self.name!r}: {found}", text=text)

@@ -8,7 +8,7 @@ from constrain.chat.reading.reply import Refusal, Reply
 from constrain.chat.tools.kinds import FunctionTool
 from constrain.generation.observers.observer import Observer
 from constrain.generation.quoting import make_quotes
-from constrain.quotes.keyword import may_have_quotes, with_sources
+from constrain.quotes.keyword import may_have_quotes
 from constrain.quotes.places import Quotes
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def find_quotes(plan: Plan, text: str, value: object) -> tuple[QuotePlace, ...]:
     for number, call in enumerate(value.calls if isinstance(value, Reply) else ()):
         tool = plan.tools.get(call.name)
         if isinstance(tool, FunctionTool) and _may_quote(tool):
-            quotes = make_quotes(with_sources(tool.schema_text, plan.sources))
+            quotes = make_quotes(plan.given.bind(tool.schema_text))
             found += [] if quotes is None else quotes.places(call.text, ("calls", number, "arguments"))
     return tuple(found)
 

@@ -19,6 +19,7 @@ from constrain.json_schema.shapes.strings import ANY_STRING, StringShape, conten
 from constrain.json_schema.spelling.canonical import spell_string
 from constrain.language.grammar import Kind, Terminal
 from constrain.language.tree import NOTHING, Expression, Literal, LiteralSet
+from constrain.tables.numbers import NumberTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,6 +64,8 @@ def scalar_terminals(shapes: Shapes, location: Location | None, policy: NumberPo
     for number in shapes.numbers:
         if policy.canonical and (number is ANY_NUMBER or number is ANY_INTEGER or number is INT64):
             terminals.append(_unbounded(policy, number))
+        elif isinstance(number.values, NumberTable):
+            terminals.append(Terminal("constant", number.values.expression, _pointer(location), kind=Kind.NUMBER))
         elif policy.canonical and number.values is not None and number.integer:
             literals += (str(int(value)).encode() for value in number.values)
         else:

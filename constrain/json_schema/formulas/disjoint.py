@@ -16,7 +16,7 @@ from constrain.json_schema.shapes.combined import arrays_of, objects_of, scalars
 from constrain.json_schema.shapes.data import ANY, FALSE, NOTHING, NULL, TRUE, ArrayShape, Goal, ObjectShape, Shapes
 from constrain.json_schema.shapes.objects import key_goals
 from constrain.json_schema.shapes.shapes import all_but_one, intersect, union
-from constrain.json_schema.shapes.strings import StringShape, definition, intersect_strings, shorter
+from constrain.json_schema.shapes.strings import StringShape, definition, has_table, intersect_strings, shorter
 from constrain.json_schema.spelling.languages import is_surely_empty
 from constrain.work import spend
 
@@ -185,7 +185,7 @@ def satisfying_both(goals: Goals, goal: Goal, wanted: Goal) -> Goal:
 
 
 def _disjoint_strings(a: StringShape, b: StringShape) -> bool:
-    if a.values is not None or b.values is not None:
+    if any(each.values is not None or has_table(each) for each in (a, b)):
         return intersect_strings(a, b) is None
     shape = StringShape(definition(a) + definition(b), max(a.minimum, b.minimum), shorter(a.maximum, b.maximum))
     if shape.maximum is not None and shape.maximum < shape.minimum:

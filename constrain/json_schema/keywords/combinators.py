@@ -1,4 +1,4 @@
-"""Keywords for values of all types: ``type``, ``const``, ``enum``, ``$ref``, ``not``, ``allOf``, ``anyOf`` and more."""
+"""Keywords for values of all types: ``type``, ``const``, ``enum``, ``x-one-of``, ``not``, ``allOf``, ``$ref``, ..."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ from constrain.json_schema.numbers.shape import Number, NumberShape, exact
 from constrain.json_schema.shapes.data import ANY_SHAPES, FALSE, NULL, TRUE, Shapes
 from constrain.json_schema.shapes.shapes import all_but_one, intersect, union
 from constrain.json_schema.shapes.strings import StringShape
+from constrain.json_schema.shapes.tables import table_shapes
 from constrain.language.wrong_schema import describe_no_type_name
+from constrain.tables.keyword import ONE_OF, read_keyword
 from constrain.work import spend
 
 if TYPE_CHECKING:
@@ -66,6 +68,20 @@ def enum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     if not isinstance(value, list):
         raise SchemaError(f"enum must be a list, not {value!r:.80}", pointer=at.pointer("enum"))
     found.parts.append(constants(goals, at, value, "enum"))
+
+
+def _note_one_of(given: object) -> str:
+    try:
+        keyword = read_keyword(given)
+    except TypeError:
+        return ""
+    return f"a value of {keyword}" if keyword.size is None else f"one of {keyword.size:,} known values"
+
+
+@Keyword(ONE_OF, "any", hint=_note_one_of, merge=None)
+def one_of_table(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """``x-one-of``: one of the values of a table's column, which the options of a call or ``constrain.OneOf`` give."""
+    found.parts.append(table_shapes(goals, at, value))
 
 
 STRUCTURE_STEPS = 5

@@ -51,7 +51,7 @@ KEYWORDS.add(Keyword("definitions", "document", says="the same as ``$defs``", ho
 
 for _name in (
     "title", "description", "default", "examples", "$comment", "readOnly", "writeOnly", "deprecated",
-    "contentEncoding", "contentMediaType", "x-sources", "x-given-sources", "discriminator",
+    "contentEncoding", "contentMediaType", "x-sources", "x-given-sources", "x-given-tables", "discriminator",
 ):  # fmt: skip
     KEYWORDS.add(Keyword(_name, "annotation"))
 KEYWORDS.add(Keyword("contentSchema", "annotation", holds="schema", in_place=None, since=DRAFT_2019, everywhere=True))

@@ -1,4 +1,4 @@
-"""Keywords for strings: ``x-quote``, ``x-one-of``, ``format``, ``minLength``, ``maxLength`` and ``pattern``."""
+"""Keywords for strings: ``x-quote``, ``format``, ``minLength``, ``maxLength`` and ``pattern``."""
 
 # ruff: noqa: ARG001  (all keyword functions have one signature)
 
@@ -15,8 +15,6 @@ from constrain.json_schema.shapes.quotes import quotes_at
 from constrain.json_schema.shapes.strings import StringShape, WiderFormat, matches_nothing, pattern_expression
 from constrain.quotes.keyword import QUOTE
 from constrain.quotes.texts import has_parts, without_spaces_around
-from constrain.tables.keyword import ONE_OF, read_keyword
-from constrain.tables.table import find_table
 
 if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location
@@ -37,7 +35,11 @@ def _note_quote(given: object) -> str:
 @Keyword(QUOTE, "string", hint=_note_quote, merge=None)
 def quote(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``x-quote``: a piece of a source text: true, the name of the source, or an object of options."""
-    _require_strings(at, QUOTE)
+    schema = at.schema
+    assert isinstance(schema, dict)
+    kinds = schema.get("type", "string")
+    if "string" not in (kinds if isinstance(kinds, list) else [kinds]):
+        raise SchemaError(f"{QUOTE} is about strings, but the type here is {kinds!r:.80}", pointer=at.pointer(QUOTE))
     if goals.policies.escapes == "any":
         message = f'{QUOTE} needs escapes="canonical": with "any", a character has several spellings'
         raise UnsupportedSchemaError(message, pointer=at.pointer(QUOTE))
@@ -46,35 +48,6 @@ def quote(goals: Goals, at: Location, value: object, found: Assertions) -> None:
         found.restrict_strings(StringShape((expression, without_spaces_around()) if expression.cuts else (expression,)))
     else:
         found.strings = None
-
-
-def _require_strings(at: Location, keyword: str) -> None:
-    schema = at.schema
-    assert isinstance(schema, dict)
-    kinds = schema.get("type", "string")
-    if "string" not in (kinds if isinstance(kinds, list) else [kinds]):
-        message = f"{keyword} is about strings, but the type here is {kinds!r:.80}"
-        raise SchemaError(message, pointer=at.pointer(keyword))
-
-
-def _note_one_of(given: object) -> str:
-    size = given.get("size") if isinstance(given, dict) else None
-    return f"one of {size:,} known values" if isinstance(size, int) else ""
-
-
-@Keyword(ONE_OF, "string", hint=_note_one_of, merge=None)
-def one_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """``x-one-of``: one of the strings of a table, which ``constrain.OneOf`` writes."""
-    _require_strings(at, ONE_OF)
-    try:
-        keyword = read_keyword(value)
-    except TypeError as error:
-        raise SchemaError(str(error), pointer=at.pointer(ONE_OF)) from error
-    table = find_table(keyword.digest)
-    if table is None:
-        message = f"no constrain.OneOf in use has the {keyword.size:,} values of this {ONE_OF}; keep the annotation"
-        raise SchemaError(message, pointer=at.pointer(ONE_OF))
-    found.restrict_strings(StringShape((table,)))
 
 
 def _note_format(value: object) -> str:

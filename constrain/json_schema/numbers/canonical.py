@@ -70,6 +70,7 @@ from constrain.language.tree import (
 )
 from constrain.regex.anchors import repetition, sequence
 from constrain.remembering import remembered
+from constrain.tables.numbers import NumberTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,6 +121,8 @@ def digits_of(by_double: bool) -> dict[str, int]:  # noqa: FBT001
 
 def number_steps(shape: NumberShape, numbers: str, precision: str) -> int:
     """Returns the compilation steps for the terminal of a shape's numbers, estimated from its size."""
+    if isinstance(shape.values, NumberTable):
+        return 1
     if shape.values is not None:
         return len(shape.values) * (VALUE_STEPS if numbers == "canonical" else SCIENTIFIC_STEPS // 10)
     whole = shape.integer or (shape.multiple is not None and shape.multiple.denominator == 1)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import LimitError
 from constrain.language.tree import NODE_BYTES, PART_BYTES
+from constrain.tables.numbers import NumberTable
 from constrain.work import MAX_ALTERNATIVES, spend
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ EXCLUDED_IN_A_ROW = 10_000
 VALUE_STEPS = 2
 """Compilation steps for one comparison of a listed or excluded number with bounds."""
 
+TABLE_VALUES_PER_STEP = 100
+"""Numbers of a table that are compared with bounds per compilation step: tables are the caller's own, and large."""
+
 _TOO_LONG = 10**MAX_DIGITS
 
 
@@ -48,7 +52,8 @@ class NumberShape(NamedTuple):
 
     ``integer``: only whole numbers, spelled as integers if the policy has a spelling for these. ``not_multiples``:
     divisors whose multiples are excluded; ``excluded``: further excluded values. A shape with ``values`` has neither.
-    ``pointed``: whole ones of the ``values`` are also spelled with ``.0``, because the schema spells them so.
+    ``pointed``: whole ones of the ``values`` are also spelled with ``.0``, because the schema spells them so. The
+    ``values`` of a table have one spelling each.
     """
 
     integer: bool = False
@@ -57,7 +62,7 @@ class NumberShape(NamedTuple):
     maximum: Number | None = None
     exclusive_maximum: bool = False
     multiple: Fraction | None = None
-    values: tuple[Number, ...] | None = None
+    values: tuple[Number, ...] | NumberTable | None = None
     not_multiples: tuple[Fraction, ...] = ()
     excluded: tuple[Number, ...] = ()
     pointed: bool = False
@@ -135,16 +140,38 @@ def intersect_numbers(a: NumberShape, b: NumberShape) -> NumberShape | None:
 
 def _among_values(a: NumberShape, b: NumberShape) -> NumberShape | None:
     """Returns the listed values of ``a`` that are numbers of ``b``."""
+    if isinstance(a.values, NumberTable) and isinstance(b.values, tuple):
+        a, b = b, a
+    if isinstance(a.values, NumberTable):
+        return _among_table(a, b)
     assert a.values is not None
     spend(len(a.values) * VALUE_STEPS)
     values, bounds = a.values, b
     if b.values is not None or b.excluded:  # a set, for lists of thousands
-        listed = frozenset(b.excluded if b.values is None else b.values)
+        listed = (
+            b.values if isinstance(b.values, NumberTable) else frozenset(b.excluded if b.values is None else b.values)
+        )
         values = tuple(value for value in values if (value in listed) == (b.values is not None))
         bounds = b._replace(excluded=(), values=None)
     values = tuple(value for value in values if admits_number(bounds, value))
     pointed = a.pointed and (b.values is None or b.pointed)
     return a._replace(values=values, integer=a.integer or b.integer, pointed=pointed) if values else None
+
+
+def _among_table(a: NumberShape, b: NumberShape) -> NumberShape | None:
+    """Returns the values of ``a``, a table, that are numbers of ``b``."""
+    assert isinstance(a.values, NumberTable)
+    spend(len(a.values) // TABLE_VALUES_PER_STEP)
+    integer = a.integer or b.integer
+    if b == ANY_INTEGER and a.values.are_whole:
+        return a._replace(integer=True)
+    if isinstance(b.values, NumberTable):
+        values = a.values.in_both(b.values)
+        return a._replace(values=values, integer=integer) if values else None
+    excluded = frozenset(b.excluded)
+    bounds = b._replace(excluded=())
+    values = a.values.among(value for value in a.values if value not in excluded and admits_number(bounds, value))
+    return a._replace(values=values, integer=integer) if values else None
 
 
 def lcm(a: Fraction, b: Fraction) -> Fraction:
@@ -269,7 +296,8 @@ def plainly_whole(shapes: tuple[NumberShape, ...]) -> tuple[NumberShape, ...]:
             found.append(nonempty(shape._replace(not_multiples=(*shape.not_multiples, ONE))))
         else:
             for whole in (True, False):
-                values = tuple(value for value in shape.values if is_multiple(value, ONE) == whole)
+                those = (value for value in shape.values if is_multiple(value, ONE) == whole)
+                values = shape.values.among(those) if isinstance(shape.values, NumberTable) else tuple(those)
                 found.append(shape._replace(integer=whole, values=values) if values else None)
     return tuple(shape for shape in found if shape is not None)
 
@@ -323,7 +351,7 @@ def _excluded_divisors(shape: NumberShape, step: Fraction) -> list[int]:
 def list_numbers(shape: NumberShape, limit: int) -> tuple[Number, ...] | None:
     """Returns all numbers of ``shape``, by value; ``None`` if there are more than ``limit``."""
     if shape.values is not None:
-        return shape.values if len(shape.values) <= limit else None
+        return tuple(shape.values) if len(shape.values) <= limit else None
     if nonempty(shape) is None:
         return ()
     if shape.minimum is None or shape.maximum is None:

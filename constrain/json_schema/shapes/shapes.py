@@ -58,7 +58,7 @@ def union(alternatives: Iterable[Shapes]) -> Shapes:
         spend(INTERSECTION_STEPS + (len(numbers) + len(strings) + len(objects)) // COMPARISONS_PER_STEP)
         simple |= shapes.simple
         for number in shapes.numbers:
-            if number.values is not None:
+            if isinstance(number.values, tuple):
                 listed_numbers.setdefault(number._replace(values=()), {}).update(dict.fromkeys(number.values))
             elif number not in numbers:
                 numbers.append(number)

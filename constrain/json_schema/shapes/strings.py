@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from constrain.errors import LimitError, PatternError, SchemaError, UnsupportedSchemaError
@@ -96,7 +97,7 @@ def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
     maximum = shorter(a.maximum, b.maximum)
     formats = tuple(dict.fromkeys(a.formats + b.formats))
     shape = StringShape(_joined(a.parts, b.parts), max(a.minimum, b.minimum), maximum, wider=wider, formats=formats)
-    if any(isinstance(part, LiteralTable) for part in shape.parts):
+    if has_table(shape):
         return _of_table(shape)
     if has_strings(shape):
         return shape
@@ -111,12 +112,22 @@ def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
     return None
 
 
+def has_table(shape: StringShape) -> bool:
+    """Returns whether the strings are values of a table."""
+    return any(isinstance(part, LiteralTable) for part in shape.parts)
+
+
 def _of_table(shape: StringShape) -> StringShape | None:
     """Returns a shape with a table as the values that its other parts and its lengths leave; ``None`` if none are left.
 
     Raises UnsupportedSchemaError for a value that a format may allow but that is not certain.
     """
-    table = next(part for part in shape.parts if isinstance(part, LiteralTable))
+    tables = [part for part in shape.parts if isinstance(part, LiteralTable)]
+    if len(tables) > 1:  # as an intersection of languages, each common beginning would be a state
+        both = LiteralTable.of(reduce(lambda a, b: a.in_both(b), [each.texts for each in tables]))
+        shape = shape._replace(parts=(both, *(part for part in shape.parts if part not in tables)))
+        tables = [both]
+    (table,) = tables
     left = _narrowed(table, shape)
     if shape.wider is not None:
         possible = _narrowed(table, shape._replace(parts=definition(shape), wider=None))
@@ -131,14 +142,15 @@ def _of_table(shape: StringShape) -> StringShape | None:
 
 def _narrowed(table: LiteralTable, shape: StringShape) -> LiteralTable | None:
     others = shape._replace(parts=tuple(part for part in shape.parts if part is not table))
-    return table if others == ANY_STRING else matching_table(table, content(others))
+    if others == ANY_STRING:
+        return table if len(table.texts) else None
+    return matching_table(table, content(others))
 
 
 def intersect_many_strings(shapes: Sequence[StringShape]) -> StringShape | None:
     """Returns the strings of all shapes; asks once whether any are left, for all shapes without listed values."""
     others = [shape for shape in shapes if shape is not ANY_STRING]
-    tables = any(isinstance(part, LiteralTable) for shape in others for part in shape.parts)
-    if tables or any(shape.values is not None or shape.wider is not None for shape in others):
+    if any(has_table(shape) or shape.values is not None or shape.wider is not None for shape in others):
         found: StringShape | None = ANY_STRING
         for shape in others:
             found = None if found is None else intersect_strings(found, shape)

@@ -10,12 +10,13 @@ from constrain.json_schema.documents.required_keys import misspelt_keys
 from constrain.json_schema.shapes.data import NOTHING, Goal
 from constrain.json_schema.shapes.quotes import quotes_at
 from constrain.json_schema.shapes.strings import StringShape, matches_nothing, pattern_expression, with_lengths
+from constrain.json_schema.shapes.tables import column_at
 from constrain.json_schema.values.doubles import ONLY_DECIMALS
 from constrain.kernel import unproductive_item, unproductive_member
 from constrain.language.tree import Substring
 from constrain.quotes.keyword import QUOTE
 from constrain.quotes.texts import has_parts
-from constrain.tables.keyword import ONE_OF, read_keyword
+from constrain.tables.keyword import ONE_OF
 
 if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location
@@ -125,8 +126,9 @@ def _within(goals: Goals, location: Location) -> tuple[str, str] | None:
         if why is not None:
             return location.pointer(QUOTE), why
     if ONE_OF in schema:
-        size = read_keyword(schema[ONE_OF]).size
-        return location.pointer(ONE_OF), f"the other keywords here leave none of the {size:,} values of the table"
+        named, column = column_at(goals, location, schema[ONE_OF])
+        values = f"the {len(column):,} values of {named}, which are {column.kinds()}"
+        return location.pointer(ONE_OF), f"the other keywords here leave none of {values}"
     for keyword in ("allOf", "anyOf", "oneOf"):
         branches = schema.get(keyword)
         for branch in branches if isinstance(branches, list) else ():

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.engine.compiling import compile_any
 from constrain.errors import ConstrainError, SchemaError, pointer_to
+from constrain.given import needs_given, without_given
 from constrain.inspection.characters import in_words
 from constrain.inspection.check import check_schema, typical_tokens
 from constrain.inspection.explanation import explain, token_steps
 from constrain.language.schema_text import parse_schema, plain_schema
 from constrain.partial.scanner import Scanner
-from constrain.quotes.keyword import may_have_quotes, sources_of, without_quotes
 from constrain.server.playground.language import wrong_language
 
 if TYPE_CHECKING:
@@ -92,10 +92,10 @@ def _read_document(given: Any) -> Any:
     Raises ``SchemaError``.
     """
     document = parse_schema(given) if isinstance(given, str) else given
-    if not isinstance(given, str) or not may_have_quotes(given):
+    if not isinstance(given, str) or not needs_given(given):
         return document
     try:
-        return without_quotes(document, sources_of(document))
+        return without_given(document)
     except (TypeError, ValueError) as error:
         raise SchemaError(str(error), pointer="") from error
 
