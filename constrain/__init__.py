@@ -152,7 +152,7 @@ _LAZY = {
 
 _MODULES = {
     "certificates": "certify sign verify_certificate verify_signature",
-    "errors": "SchemaWarning",
+    "errors": "RejectedFieldError SchemaWarning",
     "events": "ArgumentsDelta CallEnded CallStarted FieldEvent FieldReader ReasoningDelta RefusalDelta StreamEvent "
     "TraceDelta",
     "grammars": "GrammarBuilder export",
@@ -164,7 +164,7 @@ _MODULES = {
     "prompts": "shown_prompt",
     "ray": "",
     "results": "Alternative Captures CharacterRange Chosen ExpectedTerminal FieldConfidence LikelyToken "
-    "LogitsProcessor Precomputed QuotePlace Refusal Report TextExplanation Timings TokenLogprob TokenStep "
+    "LogitsProcessor Precomputed QuotePlace Refusal Report Retried TextExplanation Timings TokenLogprob TokenStep "
     "TokenTrace Usage",
     "strict": "Violation check_strict strict_schema",
     "tools": "Arguments CustomCall CustomTool FunctionCall FunctionTool Reply ToolCall ToolContext ToolRun arun_tools "

@@ -169,6 +169,19 @@ def deep_enough() -> Iterator[None]:
         ) from error
 
 
+class RejectedFieldError(ValueError):
+    """Raised by a validator of a whole model: one of its fields is to be written again.
+
+    Args:
+        message: what is wrong, for the error that is raised in the end.
+        fields: names of the fields, one of which is to be written again: the one that stands first in the answer.
+    """
+
+    def __init__(self, message: str, *fields: str) -> None:
+        super().__init__(message)
+        self.fields = fields
+
+
 class ExportError(ConstrainError):
     """A language cannot be written as GBNF, Lark or a regular expression; the message says why.
 

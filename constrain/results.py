@@ -8,6 +8,7 @@ from constrain.engine.constraint import Precomputed
 from constrain.engine.logits import LogitsProcessor
 from constrain.engine.report import Report
 from constrain.engine.terminals import ExpectedTerminal
+from constrain.generation.checking import Retried
 from constrain.generation.choosing import Chosen
 from constrain.generation.completion import Timings, Usage
 from constrain.generation.observers.confidence.alternatives import Alternative
@@ -31,6 +32,7 @@ __all__ = [
     "QuotePlace",
     "Refusal",
     "Report",
+    "Retried",
     "TextExplanation",
     "Timings",
     "TokenLogprob",

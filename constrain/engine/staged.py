@@ -6,6 +6,7 @@ refuses what is behind the value, the mask does not have the token.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 _KEPT_STAGES = 256
 """Grammars of further stages that a constraint keeps."""
 
-_ENDS = frozenset(b'",]}')
-"""Bytes with which a value may end inside a token."""
+_ENDS = re.compile(rb'.*[",\]}]|\s+$', re.DOTALL)
+"""Beginnings of tokens in which a value may end: a string at its quote, a number at what stands behind it."""
 
-_crossing: WeakKeyDictionary[Vocabulary, NDArray[np.bool_]] = WeakKeyDictionary()
+_ending: WeakKeyDictionary[Vocabulary, NDArray[np.bool_]] = WeakKeyDictionary()
 
 
 class Staged:
@@ -191,7 +192,7 @@ class StagedMatcher(Matcher):
         super().fill_bitmask(mask)
         allowed = np.unpackbits(mask.view(np.uint8), bitorder="little").astype(bool)
         found = np.zeros(len(allowed), dtype=bool)
-        for token in np.flatnonzero(allowed & _may_cross(vocabulary, len(allowed))).tolist():
+        for token in np.flatnonzero(allowed & _may_end_value(vocabulary, len(allowed))).tolist():
             if stage.read(vocabulary.token_bytes(token)).key != stage.key:
                 found[token] = not self.fork().accept(token)
         return found if found.any() else None
@@ -248,14 +249,14 @@ class StagedMatcher(Matcher):
         return b"".join(map(self.constraint.vocabulary.token_bytes, self.completion_tokens()))
 
 
-def _may_cross(vocabulary: Vocabulary, size: int) -> NDArray[np.bool_]:
-    """The tokens with a byte that may end a value, and further bytes behind it, by id; bool of shape (size,)."""
-    known = _crossing.get(vocabulary)
+def _may_end_value(vocabulary: Vocabulary, size: int) -> NDArray[np.bool_]:
+    """The tokens in which a value may end, by id; bool of shape (size,)."""
+    known = _ending.get(vocabulary)
     if known is None:
         import numpy as np
 
         known = np.zeros(size, dtype=bool)
         for token in range(vocabulary.n_vocab):
-            known[token] = not _ENDS.isdisjoint(vocabulary.token_bytes(token)[:-1])
-        _crossing[vocabulary] = known
+            known[token] = _ENDS.match(vocabulary.token_bytes(token)) is not None
+        _ending[vocabulary] = known
     return known

@@ -7,6 +7,7 @@ with ``options`` and make a ``plan`` with ``planning``; an answer in progress is
 the prompt had only its name. ``observers`` report on answers: log-probabilities, captures, certificates and more.
 ``completion`` has the results. ``reasoning`` says whether an answer begins with reasoning, ``quoting`` restores quotes
 in its value, ``voting`` makes one answer of several, and ``choosing`` has the probabilities of given options.
+``checking`` has single fields judged while they are written, and written again.
 ``partial`` turns streams of text into streams of fields, and ``logprobs`` writes log-probabilities as JSON.
 ``language.hint`` makes the text that shows the schema to the model, for ``AnswerSettings.describe_schema``.
 ``llama.decoding.answer`` and the kernel's matcher keep an answer within ``max_tokens``.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from constrain.engine.captures import Captures
     from constrain.engine.report import Report
+    from constrain.generation.checking import Retried
     from constrain.generation.observers.confidence.fields import FieldConfidence
     from constrain.generation.observers.trace import TokenTrace
     from constrain.llama.decoding.answer import EndedBy, FinishReason
@@ -113,6 +114,7 @@ class Completion(HoldsAnswer, Generic[ValueT_co]):
         draft: text that the model wrote before its answer, with the option ``draft``; ``""`` for none.
         introduced: with tools shown by name, the called tools that have parameters, and for each whether there was room
             in the context to show the model its definition. ``None`` if the prompt shows all tools.
+        retried: values that ``checks`` or validators rejected, in order, and that were written again (``retries``).
         logprobs: log-probabilities, one entry for each of ``tokens``; ``None`` without the option ``logprobs``.
         text_logprobs: the entries of ``logprobs`` for the tokens that make up ``text``.
         trace: with the option ``trace``, one entry for each of ``tokens``: where it comes from, how many tokens were
@@ -158,6 +160,7 @@ class Completion(HoldsAnswer, Generic[ValueT_co]):
     reasoning: str = ""
     draft: str = ""
     introduced: Mapping[str, bool] | None = None
+    retried: tuple[Retried, ...] = ()
     logprobs: tuple[TokenLogprob, ...] | None = None
     text_logprobs: tuple[TokenLogprob, ...] | None = None
     trace: tuple[TokenTrace, ...] | None = None

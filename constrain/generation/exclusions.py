@@ -179,6 +179,10 @@ RULES = (
         error=DraftError),
     _excludes("unbias", "reply draft", "it is for answers that are one text of a schema",
         python="unbias is for answers that are one text of a schema: without tools, refusals, reasoning, draft"),
+    _excludes("checks", "reply", "they judge the fields of an answer that is one JSON text",
+        python="checks and retries are for answers that are one JSON text: without tools, refusals, reasoning"),
+    _needs("checks", "json_schema", "only JSON has fields",
+        python="checks and retries need a JSON Schema or a type as schema; other answers have no fields"),
     _needs("certificate", "language callable", "of free text there is nothing to prove",
         python="certificate needs a schema, a grammar or tools that may be called; of free text there is nothing to "
         "prove",

@@ -97,6 +97,8 @@ class Options(CompileOptions, total=False):
     unbias: bool
     cache_prompt: bool | Literal["whole"]
     timeout: float | None
+    retries: int
+    checks: Mapping[str, Callable[[Any], object]]
     show_schema: bool | str
     draft: bool | int
 
@@ -286,6 +288,14 @@ class Limits:
         timeout: seconds after which the answer is completed as briefly as possible (without a schema, it ends at once);
             ``None`` (the default) for no limit. They count from when the model begins with the prompt; waiting for
             other answers does not count.
+        retries: how often one field of a JSON answer may be written again because a validator rejects it; 0 by default.
+            With 1 or more, the validators of a type judge each field, item and model as soon as it is complete; what
+            they reject is written again, and of a model only the field that ``RejectedFieldError`` names.
+            ``Completion.retried`` tells what was rejected; after 10 retries in an answer, or ``retries`` of one field,
+            ``OutputValidationError`` is raised.
+        checks: functions that judge parts of a JSON answer, by JSON Pointer (``*`` for any key or position), as soon as
+            they are complete; empty by default. A function takes the part as parsed JSON, and rejects it by ``False``,
+            ValueError or AssertionError: then it is written again (``retries``).
     """
 
     prefix: str | Sequence[int] = option(())
@@ -302,6 +312,8 @@ class Limits:
     max_reasoning_tokens: int | None = option(None, least=1, fields=("thinking_budget", "reasoning.max_tokens"))
     stop: str | Sequence[str] = option((), fields=("stop", "stop_sequences"))
     timeout: float | None = option(None, Flag("Seconds after which the answer is ended early."), least=0)
+    retries: int = option(0, least=0, in_batch=False)
+    checks: Mapping[str, Callable[[Any], object]] = option({}, in_batch=False)
 
 
 @dataclass(frozen=True)

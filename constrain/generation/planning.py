@@ -180,6 +180,8 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
         thinking=options.get("thinking") is True,
         unbias=settings.unbias,
         reply=answer is not None,
+        checks=bool(settings.retries or settings.checks),
+        json_schema=result.document is not None,
     )
     if settings.draft:
         options.pop("thinking", None)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from constrain.chat.reading.events import ReasoningDelta
 from constrain.chat.reading.places import paths_at
 from constrain.chat.reading.text import TextStream
+from constrain.generation.checking import FieldChecks, Judges
 from constrain.generation.completion import Completion, Timings, Usage, report_members
 from constrain.generation.introducing import Introductions
 from constrain.generation.observers.observer import Later, Observers, Written
@@ -38,6 +39,7 @@ class Running:
         answer: decides the tokens.
         progress: reads the tokens of the answer.
         draft_text: reads the tokens before them.
+        checks: judges the fields of the answer; ``None`` for none.
         observers: watch the answer.
     """
 
@@ -50,6 +52,11 @@ class Running:
         self.progress = progress = plan.progress(plan.number, text_tokens)
         self.draft_text = TextStream(cuts=False)
         insert = None if plan.insertion is None else plan.insertion(progress)
+        settings = plan.settings
+        self.checks = checks = None
+        if settings.checks or settings.retries:
+            judges = Judges(settings.checks, plan.result)
+            self.checks = checks = FieldChecks(judges, settings.retries, sampling.temperature, progress.feed)
         self.answer = Answer(
             plan.tokens,
             plan.chain(sampling),
@@ -59,7 +66,12 @@ class Running:
             token_bytes=vocabulary.token_bytes,
             special_tokens=vocabulary.special_tokens,
             max_tokens=plan.settings.max_tokens,
-            wants_stop=lambda token: progress.feed(vocabulary.marked_bytes(token)),
+            wants_stop=(
+                (lambda token: progress.feed(vocabulary.marked_bytes(token)))
+                if checks is None
+                else (lambda token: checks.feed(token, vocabulary.marked_bytes(token)))
+            ),
+            check=checks,
             call_or_content=None if plan.call_or_content is None else plan.call_or_content(sampling),
             observers=[each for each in self.observers if isinstance(each, TokenObserver)],
             questions=self._questions if any(each.asks for each in self.observers) else None,
@@ -147,6 +159,7 @@ class Running:
             stop=outcome.stop,
             draft=self.draft_text.text,
             introduced=answer.insert.told(answer.inserted) if isinstance(answer.insert, Introductions) else None,
+            retried=() if self.checks is None else tuple(self.checks.retried),
             n_masks=answer.n_masks,
             mask_seconds=answer.mask_seconds,
             **report_members(reports),

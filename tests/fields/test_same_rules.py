@@ -258,7 +258,7 @@ VALUES: dict[str, Any] = {
 
 
 def test_a_line_may_have_every_option() -> None:
-    assert VALUES.keys() | {"certificate", "trace"} == ChatOptions.__annotations__.keys()
+    assert VALUES.keys() | {"certificate", "checks", "retries", "trace"} == ChatOptions.__annotations__.keys()
     with pytest.raises(LineError, match="trace"):
         read_task(1, json.dumps({"prompt": "a", "trace": True}).encode(), None, {})
     line = json.dumps({"prompt": "a", "schema": True, **VALUES}).encode()

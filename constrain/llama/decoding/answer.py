@@ -26,6 +26,9 @@ answer are evaluated, and the answer begins with the tokens that the draft has l
 
 Before a choice, further tokens may be evaluated that are no part of the answer (``insert``). They take room in the
 context; an answer that would have too little room left goes on without them.
+
+A check may reject what is complete (``check``). The answer then goes back to where that began, and writes something
+else (``rejections``).
 """
 
 from __future__ import annotations
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
     from constrain.llama.binding import Candidates
     from constrain.llama.decoding.answer_matcher import AnswerMatcher
     from constrain.llama.decoding.draft import Draft
+    from constrain.llama.decoding.rejections import AnswerCheck
     from constrain.llama.decoding.sampler import Chain
 
     T = TypeVar("T")
@@ -184,6 +188,7 @@ class Answer:
         observers: objects that watch masks, choices and tokens.
         prefix: tokens that the answer begins with, all of which the matcher allows; not with a draft.
         draft: the text before the answer; ``None`` for none. Only for answers with a matcher.
+        check: judges what the answer has written; ``None`` to accept everything. Only for answers with a matcher.
         insert: called with the answer's tokens before each choice, if all of them are certain; returns tokens to
             evaluate first, which are no part of the answer. Only for answers with a matcher.
         questions: asks about the finished answer, for ``ask``; ``None`` to ask nothing.
@@ -230,6 +235,7 @@ class Answer:
     prefix: Sequence[int] = ()
     draft: Draft | None = None
     insert: Callable[[Sequence[int]], Sequence[int]] | None = None
+    check: AnswerCheck | None = None
     may_be_cut: bool = False
     about_prompt: Callable[[], str] = _nothing
     questions: Callable[[], Questions[None]] | None = None
@@ -254,6 +260,7 @@ class Answer:
     _choice_seconds: float = field(default=0.0, init=False)
     _n_easy: int = field(default=0, init=False)
     _limit: int = field(default=0, init=False)
+    _went_back: bool = field(default=False, init=False)  # whether the last choice has gone back for the check
     _is_cut: bool = field(default=False, init=False)  # whether the budget refused what the model would have written
     _holds: bool = field(default=False, init=False)  # whether the tokens in doubt are those of a word
     _ending: tuple[bytes, bytes] | None = field(default=None, init=False)  # end of a word, and of its string
@@ -347,8 +354,13 @@ class Answer:
         if self.observers:
             self._distribution = Distribution(logits)
         is_quick, begun = self.matcher.is_quick, time.thread_time()
+        before, self._went_back = len(self.tokens), False
         try:
-            tokens = self._choose(self.matcher, logits, candidates)
+            if not (self.check is not None and not self._late() and self._goes_back(self.check, is_final=False)):
+                tokens = self._choose(self.matcher, logits, candidates)
+            if self._went_back:
+                self.n_taken_back = max(0, before - len(self.tokens))
+                tokens = tuple(self.tokens[before:])
         except TimeoutError:  # in a mask
             if not self._late():
                 raise
@@ -457,7 +469,14 @@ class Answer:
             self.tokens, logits, candidates.buffer[:count]
         ):
             return None, count
-        return candidates.first() if count == 1 else self.chain.choose(candidates, count, matcher.temperature), count
+        if self.check is not None:
+            self.check.adjust(self.tokens, candidates.buffer[:count], matcher.temperature)
+        if count == 1:
+            return candidates.first(), count
+        token = self.chain.choose(candidates, count, matcher.temperature)
+        if self.check is not None:
+            self.check.chose(self.tokens, token)
+        return token, count
 
     def _fill(
         self, matcher: AnswerMatcher, logits: NDArray[np.float32], candidates: Candidates, *, unlimited: bool = False
@@ -705,6 +724,25 @@ class Answer:
             each.on_cut(len(self.tokens))
         self.n_taken_back = count
 
+    def _goes_back(self, check: AnswerCheck, *, is_final: bool) -> bool:
+        """Has the answer judged; removes what is behind the tokens that are kept, and returns whether it does."""
+        if self.n_doubtful or not (is_final or check.is_due):
+            return False
+        kept = check.judge(is_final=is_final)
+        if kept is None:
+            return False
+        assert self.matcher is not None
+        self.chain.forget(len(self.tokens) - kept)
+        self.matcher.rollback(self.matcher.n_accepted - kept)
+        del self.tokens[kept:]
+        self.ended_early = [place for place in self.ended_early if place[0] < kept]
+        self.closing, self._ending, self._is_cut = None, None, bool(self.ended_early)
+        self._n_scored = min(self._n_scored, kept)
+        for each in self.observers:
+            each.on_cut(kept)
+        self._went_back = True
+        return True
+
     def _settle(self, count: int) -> bool:
         """Commits to the first tokens that could still be removed; returns whether one of them stops the answer."""
         first = len(self.tokens) - self.n_doubtful
@@ -819,7 +857,7 @@ class Answer:
         matcher = self.matcher
         if matcher is None:
             return False
-        if matcher.is_in_use or self._late():
+        if matcher.is_in_use or self._late() or (self.check is not None and self.check.is_due):
             return True
         return not matcher.is_quick and (self._n_easy < _EASY_CHOICES or not matcher.knows_mask)
 
@@ -941,6 +979,8 @@ class Answer:
         return _FINISH_REASONS[self.ended_by]
 
     def _finish(self, by: EndedBy) -> tuple[int, ...]:
+        if self.check is not None and by != "timeout" and self._goes_back(self.check, is_final=True):
+            return ()
         self.is_done = True
         self.ended_by = by
         self.chain.close()

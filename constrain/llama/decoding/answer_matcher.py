@@ -30,6 +30,10 @@ class AnswerMatcher(Protocol):
         """Whether the budget, or a limit of the lexeme, may narrow one of the next masks."""
 
     @property
+    def n_accepted(self) -> int:
+        """Number of accepted tokens, end of generation included."""
+
+    @property
     def is_accepting(self) -> bool:
         """Whether the answer may end here."""
 

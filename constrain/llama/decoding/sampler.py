@@ -63,7 +63,7 @@ class Chain:
         self._prompt, self._dry = prompt, dry
         self._others: dict[float, Chain] = {}
         self._taken: list[int] = []
-        self._counts = False
+        self._counting: list[tuple[Any, Sequence[int]]] = []  # samplers that count tokens, and those counted at first
         for token in sampling.logit_bias:
             if not 0 <= token < n_vocab:
                 raise ValueError(f"a key of logit_bias is {token}; it must be a token id below {n_vocab}")
@@ -167,7 +167,7 @@ class Chain:
         for token in counted:
             llama_cpp.llama_sampler_accept(sampler, token)
         self._add(sampler)
-        self._counts = True
+        self._counting.append((sampler, counted))
 
     def _add(self, sampler: Any) -> None:
         llama_cpp.llama_sampler_chain_add(self.pointer, sampler)
@@ -209,8 +209,20 @@ class Chain:
 
     def accept(self, token: int) -> None:
         """Counts a token that the answer has taken."""
-        if self._counts:
+        if self._counting:
             llama_cpp.llama_sampler_accept(self.pointer, token)
             self._taken.append(token)
             for other in self._others.values():
                 other.accept(token)
+
+    def forget(self, count: int) -> None:
+        """Counts the last ``count`` tokens no more; the random numbers go on."""
+        if not self._counting or not count:
+            return
+        del self._taken[max(0, len(self._taken) - count) :]
+        for sampler, counted in self._counting:
+            llama_cpp.llama_sampler_reset(sampler)
+            for token in (*counted, *self._taken):
+                llama_cpp.llama_sampler_accept(sampler, token)
+        for other in self._others.values():
+            other.forget(count)
