@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from constrain.language.policies import CompileOptions
     from constrain.language.source import Source
-    from constrain.tables.table import Table
 
 DIALECTS = ("rust", "ecma", "python")
 
@@ -107,8 +106,7 @@ class Further:
 
     def read(self) -> CompileOptions:
         """Returns the options that the files give. Raises the errors of ``read_registry`` and ``read_sources``."""
-        tables = read_tables(self.tables, "--table")
-        return {**read_registry(self.registry), **read_sources(self.sources), **({"tables": tables} if tables else {})}
+        return {**read_registry(self.registry), **read_sources(self.sources), **read_tables(self.tables)}
 
     def files(self) -> list[Path]:
         """Returns the files with texts and tables."""
@@ -378,18 +376,18 @@ def read_sources(given: list[str] | None) -> CompileOptions:
     return {"sources": sources} if sources else {}
 
 
-def read_tables(given: Iterable[str] | None, flag: str) -> dict[str, Table]:
-    """Returns the tables of ``--table``, each ``NAME=SOURCE``. Raises SchemaError and LimitError, and BadParameter."""
-    from constrain.tables.table import table_at
+def read_tables(given: list[str] | None) -> CompileOptions:
+    """Reads the tables of ``--table``, each ``NAME=SOURCE``; returns the option ``tables``.
 
-    tables: dict[str, Table] = {}
-    for each in given or ():
-        name, equals, source = each.partition("=")
-        if not (name and equals and source):
-            message = f"{each!r} must be NAME=SOURCE, such as customers=crm.db:customers or customers=customers.csv"
-            raise typer.BadParameter(message, param_hint=flag)
-        tables[name] = table_at(source)
-    return tables
+    Raises SchemaError and LimitError, and ``BadParameter`` for another form.
+    """
+    from constrain.tables.table import split_name, table_at
+
+    try:
+        named = dict(map(split_name, given or ()))
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--table") from error
+    return {"tables": {name: table_at(source) for name, source in named.items()}} if named else {}
 
 
 def read_schema(path: Path) -> Any:

@@ -35,6 +35,7 @@ from pydantic import (
 
 from constrain.llama.prompt_cache.folder import PROMPT_CACHE_BYTES
 from constrain.suggestions import did_you_mean
+from constrain.tables.table import split_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,6 +91,11 @@ def _as_origin(given: str) -> str:
     from constrain.server.http.cors import origin_of
 
     return origin_of(given)
+
+
+def _as_table(given: str) -> str:
+    split_name(given)
+    return given
 
 
 _Host = Annotated[str, AfterValidator(_as_host)]
@@ -198,6 +204,11 @@ class ServerConfig(_Table):
         True, "Show a page at / for trying schemas and prompts, and watching answers token by token."
     )
     log_format: LogFormat = _flag("text", "Format of the log on standard error.")
+    table: Annotated[list[Annotated[str, AfterValidator(_as_table)]], BeforeValidator(_as_list)] = _flag(
+        [],
+        "Table for x-one-of in requests, as NAME=SOURCE: a CSV or Parquet file, DATABASE.db:TABLE of SQLite, or "
+        "URL:TABLE; may be repeated.",
+    )
     models: list[ModelTable] = []
 
 
@@ -263,6 +274,9 @@ def _relative_to(folder: Path, config: ServerConfig, flags: Mapping[str, Any]) -
         for table in config.models
     ]
     updated: dict[str, Any] = {"models": tables}
+    if "table" not in flags:
+        named = map(split_name, config.table)
+        updated["table"] = [f"{name}={at if '://' in at else folder / Path(at).expanduser()}" for name, at in named]
     if "api_key_file" not in flags:
         updated["api_key_file"] = resolve(config.api_key_file)
     return config.model_copy(update=updated)

@@ -106,6 +106,16 @@ class Table:
         return self._columns[name]
 
 
+def split_name(given: str) -> tuple[str, str]:
+    """Returns name and source of a table that a flag gives as ``NAME=SOURCE``. Raises ValueError."""
+    name, _, source = given.partition("=")
+    if not (name and source):
+        raise ValueError(
+            f"{given!r} must be NAME=SOURCE, such as customers=crm.db:customers or customers=customers.csv"
+        )
+    return name, source
+
+
 def table_at(source: str) -> Table:
     """Returns a table as the command line names it: a file, or a database and a table behind ``:``.
 

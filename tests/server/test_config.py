@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 import constrain
+from constrain.errors import SchemaError
 from constrain.llama.model import default_model_path
 from constrain.server.config import ServerConfig, read_config
 from constrain.server.http.account import Account, current
@@ -73,6 +74,9 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     assert found.api_key_file == tmp_path / "keys"
     assert [table.path for table in found.models] == [tmp_path / "models" / "a.gguf", Path("/b.gguf")]
     assert config(tmp_path, text, api_key_file=Path("mine")).api_key_file == Path("mine")
+    text = 'table = ["a=a.csv", "b=/crm.db:b", "c=sqlite:///c.db:c"]'
+    assert config(tmp_path, text).table == [f"a={tmp_path}/a.csv", "b=/crm.db:b", "c=sqlite:///c.db:c"]
+    assert config(tmp_path, text, table=["a=b.csv"]).table == ["a=b.csv"]
 
 
 @pytest.mark.parametrize("case", table("config")["refused"])
@@ -87,6 +91,13 @@ def test_what_a_flag_cannot_say_is_named() -> None:
         read_config(None, {"memory_limit": "much"})
     with pytest.raises(ValueError, match=r"--allowed-host: Value error, a host is .*, not 'my_host/'"):
         read_config(None, {"allowed_host": ["my_host/"]})
+
+
+def test_a_table_has_a_name_and_is_there(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="--table: Value error, 'people' must be NAME=SOURCE"):
+        read_config(None, {"table": ["people"]})
+    with pytest.raises(SchemaError, match=r"people\.csv cannot be read"):
+        find_models(config(tmp_path, 'table = "people=people.csv"'), MODEL, [])
 
 
 def test_the_prompt_cache_is_set_for_all_models(tmp_path: Path) -> None:

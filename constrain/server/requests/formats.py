@@ -22,6 +22,7 @@ from constrain.fields.values import (
     wrong_type,
 )
 from constrain.gbnf.source import Gbnf
+from constrain.given import without_given
 from constrain.json_schema.documents.dialects import DRAFT_2020
 from constrain.json_schema.documents.subschemas import subschemas_of_draft
 from constrain.json_schema.keywords.assertions import TYPE_BITS
@@ -354,7 +355,7 @@ def describe_refusals(schema: str | Source, error: ConstrainError) -> str:
     from constrain.json_schema.lint.linter import lint_schema
 
     try:
-        refused = lint_schema(parse_schema(schema)).refused
+        refused = lint_schema(without_given(parse_schema(schema))).refused
     except (ConstrainError, RecursionError):  # the search found no more than ``error`` says
         refused = ()
     lines = [f"at {describe_pointer(finding.pointer)}: {finding.message}" for finding in refused]

@@ -52,8 +52,10 @@ if TYPE_CHECKING:
 FORK = b"f"
 LEARN = b"l"
 LEARN_TOOLS = b"t"
+KEEP = b"k"
 """Orders of the server. FORK: fork a process for the attached connection. LEARN: learn a vocabulary, for all later
-processes. LEARN_TOOLS: compile the arguments of tools for them, which a process has compiled before in few steps.
+processes. LEARN_TOOLS: compile the arguments of tools for them, which a process has compiled before in few steps. KEEP:
+keep objects that they find by themselves, such as columns of tables.
 """
 
 READY = "ready"
@@ -144,6 +146,7 @@ class Ended:
 
 
 _vocabularies: dict[bytes, Vocabulary] = {}
+_kept: list[object] = []
 
 
 def vocabulary_of(fingerprint: bytes) -> Vocabulary:
@@ -169,6 +172,9 @@ def main(control: socket.socket, modules: Sequence[str]) -> None:
                 _learn(fingerprint, table)
             elif kind == LEARN_TOOLS:
                 _learn_tools(pickle.loads(_message(control)))  # noqa: S301 - from our own processes
+            elif kind == KEEP:
+                _kept.append(pickle.loads(_message(control)))  # noqa: S301 - from our own processes
+                _settle()
             else:
                 break
     children.kill()

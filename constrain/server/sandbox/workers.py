@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from constrain import kernel
 from constrain.remembering import MANY
 from constrain.server.sandbox.children import LENGTH
-from constrain.server.sandbox.worker import FORK, LEARN, LEARN_TOOLS
+from constrain.server.sandbox.worker import FORK, KEEP, LEARN, LEARN_TOOLS
 from constrain.system import send_socket, start_program
 from constrain.vocabulary.table import TokenTable
 
@@ -74,6 +74,7 @@ class Workers:
         self._program: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._known: set[bytes] = set()
+        self._kept: list[object] = []
         self._taught: set[int] = set()  # hashes of the arguments of tools
 
     def start(self, vocabulary: Vocabulary | None = None) -> None:
@@ -90,6 +91,14 @@ class Workers:
             ours.close()
             raise
         return Forked(ours, known, program)
+
+    def keep(self, objects: Sequence[object]) -> None:
+        """Makes the program, and later ones, keep objects, such as columns of tables, which their processes find."""
+        with self._lock:
+            self._kept += objects
+            if self._control is not None:
+                with suppress(OSError):  # the next order starts a new program
+                    self._control.sendall(_order_to_keep(objects))
 
     def teach(self, tools: Sequence[ToolArguments]) -> None:
         """Makes the program, if it runs, learn the arguments of tools that it does not know: in pieces, with pauses."""
@@ -142,6 +151,8 @@ class Workers:
                 self._program = start_program([sys.executable, "-c", text], theirs)
             ours.settimeout(PATIENCE)
             ours.sendall(kernel.seed())
+            if self._kept:
+                ours.sendall(_order_to_keep(self._kept))
         except BaseException:
             ours.close()
             raise
@@ -168,6 +179,11 @@ def workers() -> Workers:
     made = Workers()
     atexit.register(made.close)
     return made
+
+
+def _order_to_keep(objects: Sequence[object]) -> bytes:
+    message = pickle.dumps(list(objects))
+    return KEEP + LENGTH.pack(len(message)) + message
 
 
 def _table(vocabulary: Vocabulary) -> TokenTable:

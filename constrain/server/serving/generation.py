@@ -13,6 +13,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from constrain.chat.tools.kinds import FunctionTool
 from constrain.errors import (
     BudgetError,
     CertificateError,
@@ -29,6 +30,7 @@ from constrain.generation.options import add_defaults
 from constrain.generation.planning import add_constraint, make_plan, plan_continuation
 from constrain.generation.running import Run
 from constrain.generation.voting import decide
+from constrain.given import may_name_tables
 from constrain.server.http.account import current
 from constrain.server.http.errors import ApiError, context_overflow, too_busy, unavailable
 from constrain.server.requests.limits import RANGES
@@ -415,10 +417,20 @@ def _make_plan(served: ServedModel, question: Question) -> Plan:
         raise FieldError(f"Invalid key in 'logit_bias': {problem}", param="logit_bias")
     refuse_endless(question, model)
     options = add_defaults(served.defaults, question.options)
+    if not _may_name_tables(question):
+        options["tables"] = None
     with _convert_errors(served, question):
         if isinstance(prompt, list):
             return make_plan(model, prompt, question.schema, options, question.prefill)
         return plan_continuation(model, text_tokens(model, prompt, question.places.prompt), question.schema, options)
+
+
+def _may_name_tables(question: Question) -> bool:
+    """Returns whether a schema of the question may name a table of the server."""
+    schema, tools = question.schema, question.options.get("tools") or ()
+    texts = [schema] if isinstance(schema, str) else []
+    texts += [tool.schema_text for tool in tools if isinstance(tool, FunctionTool)]
+    return any(map(may_name_tables, texts))
 
 
 def _prefills(model: Model, question: Question, plans: Sequence[Plan]) -> list[Prefill | None]:

@@ -12,6 +12,8 @@ from constrain.llama.model import DEFAULT_PARALLEL, Model, default_model_path
 from constrain.server.config import ModelTable
 from constrain.server.sandbox.workers import workers
 from constrain.server.serving.models import Models, ModelSource
+from constrain.tables.keyword import bound_tables
+from constrain.tables.table import split_name, table_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from constrain.generation.options import ChatOptions
     from constrain.server.config import ServerConfig
+    from constrain.tables.table import Table
 
 _SEED = 0
 """Seed of requests without one on a deterministic server, where equal requests must get equal answers."""
@@ -39,7 +42,9 @@ def find_models(config: ServerConfig, path: Path | None, aliases: Sequence[str])
         name = next((name for name in aliases if "*" not in name), tables[0].name)
         further = [each for each in aliases if each != name]
         tables = [ModelTable.model_validate({**tables[0].model_dump(), "name": name, "alias": further})]
-    sources = [_source(config, table) for table in tables]
+    given = {name: table_at(source) for name, source in map(split_name, config.table)}
+    workers().keep(bound_tables(given)[1])
+    sources = [_source(config, table, given) for table in tables]
     owners: dict[str, Path] = {}
     for source, table in zip(sources, tables, strict=True):
         for name in source.names:
@@ -54,7 +59,7 @@ def find_models(config: ServerConfig, path: Path | None, aliases: Sequence[str])
     return Models(sources, config.memory_limit)
 
 
-def _source(config: ServerConfig, table: ModelTable) -> ModelSource:
+def _source(config: ServerConfig, table: ModelTable, given: dict[str, Table]) -> ModelSource:
     def choose(name: str) -> Any:
         own = getattr(table, name)
         return getattr(config, name) if own is None else own
@@ -66,7 +71,7 @@ def _source(config: ServerConfig, table: ModelTable) -> ModelSource:
         )
     if parallel is None:
         parallel = 1 if config.deterministic else DEFAULT_PARALLEL
-    defaults: ChatOptions = {"tools_shown": config.tools_shown}
+    defaults: ChatOptions = {"tools_shown": config.tools_shown, "tables": given}
     if config.deterministic:
         defaults["seed"] = _SEED
     if table.tool_format is not None:
