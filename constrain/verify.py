@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from importlib import import_module, util
 from itertools import accumulate
@@ -27,8 +27,15 @@ LONGEST = len(rb"\u0000")  # bytes of a character
 SCALAR, LABEL, ORDERED, LABELLED, CLOSE = 1, 2, 3, 4, 5
 MOST_WORK, MOST_KNOWN = 5 * 10**7, 10**5  # rests that one lexeme may go through; states that are remembered
 INNER = {"not": 1, "repeat": 1, "window": 2}  # how many expressions are in one
-BEGIN = {"class": b"", "multiple": (-2, 0), "substring": (b"", None, 0)}  # what they keep before the first byte
+BEGIN = {
+    "class": b"",
+    "table": b"",
+    "multiple": (-2, 0),
+    "substring": (b"", None, 0),
+}  # what they keep before the first byte
 State = frozenset[Any]
+Tables = Mapping[str, Sequence[bytes]]
+NO_TABLES: Tables = {}
 TYPES = {"[": r"\[", "]": r"\]", "{": r"\{", "}": r"\}", "<": r"\[(?:", ">": r"(?:,|(?=\])))*\]"}  # <N>: array of N
 TYPES |= {"N": "[0-9]+", "Z": "-?[0-9]+", "M": "(?:[0-9]+|null)", "I": "(?:[0-9]+|-1)", "F": "(?:true|false)"}
 TYPES |= {"S": r'"(?:[^"\\]|\\.)*"', "B": r'(?:"(?:[^"\\]|\\.)*"|\{"hex":"(?:[0-9a-fA-F]{2})+"\})', "R": "[0-5]"}
@@ -37,7 +44,9 @@ EDGE = "[N,(?:N,N,<[N,N,M]>,<[(?:0|1),N]>,I,I|-N,N,<[N,N,M]>,<[0,N]>,-1,I|null,N
 RULE = '{"accepting":<N>,"edges":<' + EDGE + '>(?:,"max_tokens":N)?,"slots":<(?:N|-1|-2)>}'
 TERMINAL = '{"expression":N(?:,"label":B)?(?:,"lazy":F)?(?:,"max_tokens":N)?(?:,"role":R)?(?:,"tokens":<[N,N]>)?}'
 EXPRESSION = '[(?:"(?:all|any)",<N>|"both",[N(?:,N)*]|"not",N|"repeat",N,N,M|"class",<[N,N]>,"(?:byte|char|json)"'
-EXPRESSION += '|"literal",<B>|"multiple",(?!0)N,N|"window",N,N,N,M|"substring",<S>,N,M,"(?:char|json)",<"(?:0|1)*">)]'
+EXPRESSION += (
+    '|"literal",<B>|"table",S,N|"multiple",(?!0)N,N|"window",N,N,N,M|"substring",<S>,N,M,"(?:char|json)",<"(?:0|1)*">)]'
+)
 SHAPES = {"tokens": '(?:[N,(?!"")B]|[N,"",(?!"")S])', "derivation": "(?:Z|[Z,Z])", "vocabulary": '{"eos":<N>}'}
 SHAPES |= {"budget": '{"max_tokens":M,"needed":<Z>}', "grammar": '{"numbers_by_double":F,"strings_by_value":F}'}
 SHAPES |= {"text": '(?:S|{"hex":H})', "previous": "(?:null|S)"}
@@ -70,6 +79,12 @@ def data(written: Any) -> bytes:
     return written.encode() if isinstance(written, str) else bytes.fromhex(written["hex"])
 
 
+def read_table(lines: bytes) -> tuple[str, list[bytes]]:
+    """Returns the digest and the values of a table, which are lines, as JSON has them between quotation marks."""
+    values = sorted({*lines.removesuffix(b"\n").split(b"\n")})
+    return hashlib.sha256(b"".join(value + b"\n" for value in values)).hexdigest(), values
+
+
 def within(count: int, least: int, most: int | None) -> bool:
     """Returns whether a count is within bounds; None is no bound."""
     return least <= count and (most is None or count <= most)
@@ -92,9 +107,13 @@ class Match:
     match itself if there is a rest of which every part may end.
     """
 
-    def __init__(self, nodes: list[Any]) -> None:
-        self.nodes, self.begun, self.known, self.work = nodes, list[Any](), dict[Any, Any](), 0
+    def __init__(self, nodes: list[Any], tables: Tables = NO_TABLES) -> None:
+        self.nodes, self.begun, self.known, self.work = [*nodes], list[Any](), dict[Any, Any](), 0
         for number, (kind, of, *more) in enumerate(nodes):
+            if kind == "table":
+                is_given = of in tables and len(tables[of]) == more[0]
+                require(is_given, f"the table with the digest {of} and {more[0]} values is not given")
+                self.nodes[number] = ["table", tables[of]]
             inner = of if kind in ("all", "any", "both") else [of, *more][: INNER.get(kind, 0)]
             require(all(each < number for each in inner), "an expression contains itself")
             kept: Any = BEGIN.get(kind)
@@ -155,6 +174,8 @@ class Match:
                 return self.accepts(kept[0]) and within(kept[2], least, most)
             case ["literal", _]:
                 return any(len(text) == kept[0] for text in kept[1])
+            case ["table", lines]:
+                return bool(lines[bisect_left(lines, kept) : bisect_left(lines, kept) + 1] == [kept])
             case ["multiple", divisor, scale]:
                 missing = max(0, scale - max(0, kept[0] - 1))
                 return kept[0] not in (-2, -1, 1) and kept[1] * pow(10, missing, divisor) % divisor == 0
@@ -193,6 +214,9 @@ def after_byte(node: Any, kept: Any, byte: int) -> Any:
             at, texts = kept
             texts = tuple(text for text in texts if text[at : at + 1] == bytes([byte]))
             return (at + 1, texts) if texts else None
+        case ["table", lines]:
+            at = bisect_left(lines, text := kept + bytes([byte]))
+            return text if at < len(lines) and lines[at].startswith(text) else None
         case ["class", ranges, how] if kept is not True:
             code = code_point(spelled := kept + bytes([byte]), how)
             if any(low <= code <= high for low, high in ranges):
@@ -222,7 +246,7 @@ def after_byte(node: Any, kept: Any, byte: int) -> Any:
 class Reader:
     """A derivation that is being read: the rules under way, their memory, and the values of open groups."""
 
-    def __init__(self, certificate: dict[str, Any]) -> None:
+    def __init__(self, certificate: dict[str, Any], tables: Tables) -> None:
         self.grammar, self.tokens = certificate["grammar"], certificate["tokens"]
         for kind, pattern in PATTERNS.items():
             whole = (
@@ -239,7 +263,7 @@ class Reader:
         parts = [text or b"\xff" + name[0].encode() + b"\xfe" for _, text, *name in tokens]
         self.text, self.at, self.step, self.matched = b"".join(parts), 0, 0, dict[tuple[int, bytes], bool]()
         self.starts = {start: number for number, start in enumerate(accumulate(map(len, parts), initial=0))}
-        self.places, self.match = list(self.starts), Match(self.grammar["expressions"])
+        self.places, self.match = list(self.starts), Match(self.grammar["expressions"], tables)
         self.groups: list[list[Any]] = [[ORDERED, None, []]]  # kind, label of the next member, members
 
     def read(self, steps: list[Any]) -> None:
@@ -334,10 +358,10 @@ class Reader:
             group[2].append((group[1], value) if group[0] == LABELLED else value)
 
 
-def verify(certificate: Any, previous: str | None = None) -> str:
+def verify(certificate: Any, previous: str | None = None, tables: Tables = NO_TABLES) -> str:
     """Checks one certificate and returns its hash. Raises ValueError, and errors of Python for malformed ones.
 
-    ``previous``: hash of the certificate before it.
+    ``previous``: hash of the certificate before it. ``tables``: sorted values by digest (``read_table``).
     """
     body = {name: value for name, value in certificate.items() if name not in ("sha256", "signature")}
     require(body["format"] == FORMAT, f"the format is not {FORMAT!r}")
@@ -345,7 +369,7 @@ def verify(certificate: Any, previous: str | None = None) -> str:
     require(body["grammar_sha256"] == digest(body["grammar"]), "the hash of the grammar does not agree")
     source = dict(body.get("source") or {})
     require(source.pop("sha256", None) in (None, digest(source)), "the hash of the source does not agree")
-    reader, limit, needed = Reader(body), body["budget"]["max_tokens"], body["budget"]["needed"]
+    reader, limit, needed = Reader(body, tables), body["budget"]["max_tokens"], body["budget"]["needed"]
     require(body["previous"] in (None, previous), "it names another certificate before it: one is missing or misplaced")
     try:
         reader.read(body["derivation"])
@@ -395,13 +419,16 @@ def judge(certificate: Any, read: Any = exact) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Checks files in order, behind the hash of the certificate before them, if any. Returns the exit status."""
+    """Checks files in order, behind ``--table=LINES``, if any, and the hash of the certificate before them, if any."""
+    named = [each.partition("=")[2] for each in arguments if each.startswith("--table=")]
+    arguments = arguments[len(named) :]
     before, (path, number) = next(filter(re.compile("[0-9a-f]{64}").fullmatch, arguments[:1]), None), ("", 0)
     try:
+        tables = dict(read_table(Path(each).read_bytes()) for each in named)
         for path in arguments[before is not None :] or ["FILE"]:
             for number, text in enumerate(re.split(rb"\n(?=\{)", Path(path).read_bytes().strip()), 1):
                 found = json.loads(text.decode("utf-8-sig"))
-                before = verify(certificate := found if "format" in found else found["certificate"], before)
+                before = verify(certificate := found if "format" in found else found["certificate"], before, tables)
                 print(f"{path}: {number}: holds, {judge(certificate)}, sha256 {before}")
     except Exception as error:  # noqa: BLE001 - any error refuses the file
         print(f"{path}: {number}: refused: {error!a}")

@@ -12,6 +12,7 @@ from constrain.engine.earley import Lexeme, Lexemes, Tables, as_graph, in_a_row
 from constrain.engine.special import resolve_special
 from constrain.language.special import mark
 from constrain.notebooks import cut
+from constrain.tables.keyword import bound_expressions
 from constrain.verify import FORMAT, verify
 
 if TYPE_CHECKING:
@@ -115,7 +116,9 @@ def chain(certificate: Mapping[str, Any], previous: str | None) -> dict[str, Any
     return Certificate(body, sha256=digest(body))
 
 
-def verify_certificate(certificate: Mapping[str, Any], previous: str | None = None) -> str:
+def verify_certificate(
+    certificate: Mapping[str, Any], previous: str | None = None, tables: Mapping[str, Any] | None = None
+) -> str:
     """Checks a certificate as ``constrain/verify.py`` does, and returns its hash. Raises ValueError.
 
     The tokens spell the text, the text is one of the grammar, limits on tokens are kept, the hashes agree, and the
@@ -125,6 +128,8 @@ def verify_certificate(certificate: Mapping[str, Any], previous: str | None = No
     Args:
         certificate: the certificate.
         previous: hash of the certificate before it; ``None`` for the first of a chain.
+        tables: tables with more than 10,000 values that the schema names, as ``generate`` takes them. A certificate has
+            only the digests of their values, which must agree.
 
     >>> from constrain import complete
     >>> answer = complete(None, "Is the sky blue?", schema={"enum": ["yes", "no"]}, certificate=True)
@@ -132,9 +137,16 @@ def verify_certificate(certificate: Mapping[str, Any], previous: str | None = No
     True
     """
     try:
-        return verify(dict(certificate), previous)
+        return verify(dict(certificate), previous, _named_values(certificate, tables or {}))
     except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"the certificate is malformed: {error!r:.200}") from error
+
+
+def _named_values(certificate: Mapping[str, Any], tables: Mapping[str, Any]) -> dict[str, list[bytes]]:
+    """Returns the values that a certificate names by digest, as far as the tables have them."""
+    wanted = {each[1] for each in certificate["grammar"]["expressions"] if each[0] == "table"}
+    expressions = bound_expressions(tables) if wanted else ()
+    return {each.digest: list(each.texts) for each in expressions if each.digest in wanted}
 
 
 def _export(constraint: Constraint) -> _Exported:

@@ -20,10 +20,13 @@ from constrain.language.tree import (
     Repetition,
     Substring,
     Window,
+    each_node,
     listed,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from constrain.language.grammar import Grammar, Rule, Terminal
     from constrain.language.tree import Entry, Expression
     from constrain.vocabulary.vocabulary import Vocabulary
@@ -38,16 +41,24 @@ _KINDS: dict[type[Any], str] = {
 }
 
 
+MAX_EMBEDDED_VALUES = 10_000
+"""Values of a table that a certificate has itself: 10,000; of a larger one it has the digest."""
+
+
 def grammar_to_json(grammar: Grammar, vocabulary: Vocabulary | None = None) -> dict[str, Any]:
     """Returns a grammar as JSON. Only what bears on the language is in it, and names for people.
 
     ``vocabulary``: where the grammar's tokens are found by name; ``None`` for a grammar without tokens.
     """
-    entries, roots = listed(terminal.expression for terminal in grammar.terminals)
+    expressions = [terminal.expression for terminal in grammar.terminals]
+    taken = _taken(expressions)
+    entries, numbers = listed([*(each.origin for each in reversed(taken) if each.origin), *expressions])
+    roots = numbers[len(taken) :]
+    origins = dict(zip(map(id, reversed(taken)), numbers, strict=False))
     return {
         "rules": [_rule(rule) for rule in grammar.rules],
         "terminals": [_terminal(each, root, vocabulary) for each, root in zip(grammar.terminals, roots, strict=True)],
-        "expressions": [_node(entry) for entry in entries],
+        "expressions": [_node(entry, origins) for entry in entries],
         "ignored": list(grammar.ignored),
         "numbers_by_double": grammar.numbers_by_double,
         "strings_by_value": grammar.strings_by_value,
@@ -101,9 +112,23 @@ def _terminal(terminal: Terminal, root: int, vocabulary: Vocabulary | None) -> d
     return made
 
 
-def _node(entry: Entry) -> list[Any]:
+def _taken(expressions: list[Expression]) -> list[LiteralTable]:
+    """Returns the large tables whose texts were taken from other tables, each before those that it was taken from."""
+    found: dict[int, LiteralTable] = {}
+    waiting = expressions
+    while waiting:
+        tables = [each for each in each_node(*waiting) if isinstance(each, LiteralTable) and each.origin is not None]
+        new = [each for each in tables if len(each.texts) > MAX_EMBEDDED_VALUES]
+        for each in new:
+            found.pop(id(each), None)  # what another one was taken from comes after it
+            found[id(each)] = each
+        waiting = [each.origin for each in new if each.origin is not None]
+    return [*found.values()]
+
+
+def _node(entry: Entry, origins: Mapping[int, int]) -> list[Any]:
     if len(entry) == 1:
-        return _leaf(entry[0])
+        return ["both", [origins[id(entry[0])]]] if id(entry[0]) in origins else _leaf(entry[0])
     kind, fields = entry
     return [_KINDS[kind], *(list(field) if isinstance(field, tuple) else field for field in fields)]
 
@@ -116,6 +141,8 @@ def _leaf(node: Expression) -> list[Any]:
             return ["class", [list(pair) for pair in ranges], "byte"]
         case CharClass(ranges, json):
             return ["class", [list(pair) for pair in ranges], "json" if json else "char"]
+        case LiteralTable(texts, digest) if len(texts) > MAX_EMBEDDED_VALUES:
+            return ["table", digest, len(texts)]
         case LiteralSet(texts) | LiteralTable(texts):
             return ["literal", [written(text) for text in texts]]
         case Multiple(divisor, scale):

@@ -23,7 +23,7 @@ from constrain.errors import ConstrainError
 from constrain.verify import exact, judge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from decimal import Decimal
 
     from constrain.generation.completion import Completion
@@ -52,6 +52,9 @@ class _Verifying:
         None, Flag("PEM file with the Ed25519 key whose signature certificates must have.")
     )
     previous: str | None = option(None, Flag("Hash of the certificate before the first one of these.", metavar="HASH"))
+    tables: list[str] | None = option(
+        None, Flag("A table of the schema, as for generate; needed for large ones.", "table", metavar="NAME=SOURCE")
+    )
 
 
 @flags.takes(own=_Verifying, machine=flags.only(shared.Machine, "n_threads", "n_gpu_layers"))
@@ -74,9 +77,10 @@ def verify(
         if key is not None:
             with _named(own.public_key):
                 read_public_key(key)
-        checks = _Checks(own.recompile, own.model, given, key, machine.n_threads, machine.n_gpu_layers)
+        tables = shared.read_tables(own.tables).get("tables")
+        checks = _Checks(own.recompile, own.model, given, key, machine.n_threads, machine.n_gpu_layers, tables)
         listed = [(name, certificate) for path in files for name, certificate in _read(path)]
-    except (OSError, ValueError, ModuleNotFoundError) as error:
+    except (ConstrainError, OSError, ValueError, ModuleNotFoundError) as error:
         shared.show_error(error)
         raise typer.Exit(shared.WRONG_INPUT) from error
     before, status = own.previous, 0
@@ -104,6 +108,7 @@ class _Checks:
     public_key: bytes | None
     n_threads: int | None
     n_gpu_layers: int | None
+    tables: Mapping[str, Any] | None
     _loaded: tuple[int, Model] | None = None
 
     def run(self, certificate: dict[str, Any], before: str | None) -> tuple[str, list[str], bool]:
@@ -111,7 +116,7 @@ class _Checks:
 
         ``before``: hash of the certificate before it. Raises ``ValueError`` and ``ConstrainError``.
         """
-        sha256 = verify_certificate(certificate, before)
+        sha256 = verify_certificate(certificate, before, self.tables)
         count = len(certificate["tokens"])
         said = [f"the text of {count} tokens is one of the grammar, within its budget", _judge(certificate)]
         is_equal = True

@@ -218,16 +218,18 @@ class Substring(Expression):
 class LiteralTable(Expression):
     """Any one of ``texts``, which may be millions; ``digest`` tells which they are.
 
-    Expressions with the same texts share their memory. Make one with ``of``.
+    Expressions with the same texts share their memory. Make one with ``of``. ``origin``: an equal expression with the
+    tables that the texts were taken from; ``None`` for a table of its own.
     """
 
     texts: Texts = field(compare=False)
     digest: str
+    origin: Expression | None = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, texts: Texts) -> LiteralTable:
+    def of(cls, texts: Texts, origin: Expression | None = None) -> LiteralTable:
         """Returns the expression of some texts; ``digest`` is the SHA-256 of their lines."""
-        return cls(texts, hashlib.sha256(texts.lines()).hexdigest())
+        return cls(texts, hashlib.sha256(texts.lines()).hexdigest(), origin)
 
     def __repr__(self) -> str:
         """Returns a text that determines the expression and is short."""

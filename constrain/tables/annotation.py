@@ -35,7 +35,7 @@ class OneOf:
     >>> pydantic.TypeAdapter(Annotated[str, OneOf(["Ada", "Grace"])]).json_schema()["x-one-of"]["size"]
     2
     >>> pydantic.TypeAdapter(Annotated[str, OneOf(table="customers", column="name")]).json_schema()
-    {'type': 'string', 'x-one-of': {'table': 'customers', 'column': 'name'}}
+    {'type': 'string', 'x-one-of': {'column': 'name', 'table': 'customers'}}
     """
 
     def __init__(

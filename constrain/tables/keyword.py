@@ -7,13 +7,16 @@ schema's text says all that its grammar depends on, and new values make another 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from constrain.errors import ConstrainError, SchemaError
 from constrain.suggestions import did_you_mean
 from constrain.tables.columns import Column, find_column
 from constrain.tables.table import Table
+
+if TYPE_CHECKING:
+    from constrain.language.tree import LiteralTable
 
 ONE_OF, GIVEN_TABLES = "x-one-of", "x-given-tables"
 
@@ -87,6 +90,16 @@ def bound_tables(tables: Mapping[str, Table]) -> tuple[dict[str, Any], list[Colu
             else:
                 bound[name][column] = {"problem": found.message}
     return bound, columns
+
+
+def bound_expressions(tables: Mapping[str, Any]) -> Iterator[LiteralTable]:
+    """Yields the spellings of strings, of numbers and of whole numbers in all columns of tables."""
+    for column in bound_tables(read_tables(tables))[1]:
+        if column.strings is not None:
+            yield column.strings
+        if column.numbers is not None:
+            yield column.numbers.expression
+            yield column.numbers.among(value for value in column.numbers if isinstance(value, int)).expression
 
 
 def with_tables(schema: str, bound: Mapping[str, Any]) -> str:

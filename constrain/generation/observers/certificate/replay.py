@@ -24,6 +24,7 @@ from constrain.generation.running import Running
 from constrain.language.result import result_type
 from constrain.llama.decoding.sampler import Sampling
 from constrain.quotes.keyword import GIVEN_SOURCES, PROMPT
+from constrain.tables.keyword import GIVEN_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -143,7 +144,9 @@ def _tokenize(model: Model, certificate: Mapping[str, Any], prompt: Prompt) -> l
     schema: Any = None
     if source["kind"] == JSON_SCHEMA:
         schema = json.loads(source["text"])
-        if isinstance(schema, dict) and (quoted := schema.pop(GIVEN_SOURCES, None)):
+        if isinstance(schema, dict):
+            schema.pop(GIVEN_TABLES, None)
+            quoted = schema.pop(GIVEN_SOURCES, {})
             options["sources"] = {name: texts for name, texts in quoted.items() if name != PROMPT}
     else:
         schema = decode_source(source)
