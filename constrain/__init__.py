@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from constrain.inspection.explanation import explain
     from constrain.lark.source import Lark
     from constrain.llama.model import Model
+    from constrain.queries.source import sql
     from constrain.quotes.annotation import Quote
     from constrain.regex.source import Regex
     from constrain.tables.annotation import OneOf
@@ -126,6 +127,7 @@ __all__ = [
     "explain",
     "generate",
     "generate_batch",
+    "sql",
     "stream",
     "tool",
 ]
@@ -146,6 +148,7 @@ _LAZY = {
     "complete_batch": "constrain.generation.batch",
     "explain": "constrain.inspection.explanation",
     "generate_batch": "constrain.generation.batch",
+    "sql": "constrain.queries.source",
     "tool": "constrain.chat.tools.definition",
 }
 """Names of this module that cost time to import: each is imported from its module when it is asked for."""

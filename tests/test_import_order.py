@@ -39,6 +39,7 @@ _ORDER = """
     json_schema.strict json_schema.lint json_schema
     lark
     gbnf
+    queries
     composition
     structural
     exporting

@@ -77,7 +77,7 @@ FUNCTION: /ABS|LENGTH|LOWER|ROUND|TRIM|UPPER|abs|length|lower|round|trim|upper/
 """Rules of all scopes. The functions are those of one argument that PostgreSQL, SQLite and MySQL share."""
 
 
-_RESERVED = """
+RESERVED = """
 abort accessible action add after all alter always analyse analyze and any array as asc asensitive asymmetric attach
 authorization autoincrement before begin between bigint binary blob both by call cascade case cast change char
 character check collate collation column commit concurrently condition conflict constraint continue convert create
@@ -200,5 +200,5 @@ def _spell(name: object, kind: str) -> str:
     if not name or re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", name):
         raise GrammarError(f"{name!r} is no name of a {kind}; it needs characters, without line breaks and controls")
     quoted = name.replace('"', '""')
-    is_plain = re.fullmatch("[a-z_][a-z0-9_]*", name) and name not in _RESERVED.split()
+    is_plain = re.fullmatch("[a-z_][a-z0-9_]*", name) and name not in RESERVED.split()
     return name if is_plain else f'"{quoted}"'

@@ -40,6 +40,7 @@ _SECTIONS = (
     ("Schemas", ("json_schema/", "quotes/", "tables/")),
     ("Patterns", "regex/"),
     ("Lark grammars", "lark/"),
+    ("Queries of a database", "queries/"),
     ("Compositions", "composition/"),
     ("Exported grammars", "exporting/"),
     ("Structural tags", "structural/"),
