@@ -2,7 +2,7 @@
 
     python benchmarks/sql.py --output benchmarks/results/sql.json
     python benchmarks/sql.py --walks 200 --only music --output /tmp/sql.json        some of them
-    python benchmarks/sql.py --model --output /tmp/sql.json                        answers of the demo model, too
+    python benchmarks/sql.py --answers 200 --output benchmarks/results/sql.json    with answers of the demo model
 
 A walk chooses tokens of one byte, out of those that the mask allows, until the query ends. PostgreSQL is left out where
 it is not installed.
@@ -16,6 +16,7 @@ import json
 import sqlite3
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -35,25 +36,29 @@ if TYPE_CHECKING:
 
 BYTES = constrain.Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
 
-ASCII = np.arange(256) < 128
-
 MAX_TOKENS = (60, 150, 400)
 """Budgets of walks, in turn: about the shortest query, a usual one, and a long one."""
 
 
+WEIGHTS = np.where(np.isin(np.arange(257), list(b"WISE(H")), 4, 1)
+"""How often bytes are chosen: those with which WHERE, IN, SELECT and EXISTS begin more often."""
+
+PARTS = ("DISTINCT", "JOIN", "WHERE", "IN (SELECT", "EXISTS", "(SELECT AVG", "GROUP BY", "HAVING", "ORDER BY", "LIMIT")
+"""Words whose share of the queries is counted."""
+
+
 def walk(constraint: constrain.Constraint, rng: Random, max_tokens: int) -> str:
-    """A random query. In texts, half of the bytes are a quote or ASCII."""
+    """A random query. In texts, most bytes are a quote or ASCII; where a query may end, one in four does."""
     matcher, row, written = constraint.matcher(max_tokens=max_tokens), constraint.allocate_bitmask()[0], bytearray()
     while not matcher.is_finished:
         matcher.fill_bitmask(row)
         tokens = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
         if len(tokens) > 100:
-            tokens = (
-                [0x27]
-                if rng.random() < 0.2 and 0x27 in tokens
-                else tokens[tokens < (128 if rng.random() < 0.7 else 256)]
-            )
-        token = int(rng.choice(tokens))
+            most = 128 if rng.random() < 0.7 else 256
+            tokens = [0x27] if rng.random() < 0.2 and 0x27 in tokens else tokens[tokens < most]
+        elif len(tokens) > 1 and tokens[-1] == 256 and rng.random() < 0.75:
+            tokens = tokens[:-1]
+        token = int(rng.choices(tokens, WEIGHTS[tokens])[0])
         assert matcher.accept(token)
         if token < 256:
             written.append(token)
@@ -61,17 +66,17 @@ def walk(constraint: constrain.Constraint, rng: Random, max_tokens: int) -> str:
 
 
 @contextlib.contextmanager
-def sqlite(name: str) -> Iterator[tuple[Any, Callable[[str], None]]]:
-    """A database in memory, and what explains a query there."""
+def sqlite(name: str) -> Iterator[tuple[Any, Callable[[str], object]]]:
+    """A database in memory, and what runs a query there."""
     connection = sqlite3.connect(":memory:")
     connection.executescript("".join(databases.statements(name)))
-    yield connection, lambda query: connection.execute(f"EXPLAIN {query}").fetchall() and None
+    yield connection, lambda query: connection.execute(query).fetchall()
     connection.close()
 
 
 @contextlib.contextmanager
-def postgresql(name: str, address: str) -> Iterator[tuple[Any, Callable[[str], None]]]:
-    """A database of PostgreSQL, and what explains a query there."""
+def postgresql(name: str, address: str) -> Iterator[tuple[Any, Callable[[str], object]]]:
+    """A database of PostgreSQL, and what runs a query there."""
     import psycopg
 
     server = address.replace("+psycopg", "")
@@ -80,13 +85,10 @@ def postgresql(name: str, address: str) -> Iterator[tuple[Any, Callable[[str], N
     with psycopg.connect(server.replace("/postgres", f"/{name}"), autocommit=True) as connection:
         connection.execute("".join(databases.statements(name)).encode())
 
-        def explain(query: str) -> None:
-            connection.execute(f"EXPLAIN {query}".encode())
-
-        yield address.replace("/postgres", f"/{name}"), explain
+        yield address.replace("/postgres", f"/{name}"), lambda query: connection.execute(query.encode())
 
 
-def measure(name: str, source: Any, explain: Callable[[str], None], walks: int) -> dict[str, Any]:
+def measure(name: str, source: Any, run: Callable[[str], object], walks: int) -> dict[str, Any]:
     """How many of so many random queries fail."""
     began = time.perf_counter()
     language = constrain.sql(source)
@@ -95,15 +97,18 @@ def measure(name: str, source: Any, explain: Callable[[str], None], walks: int) 
     began = time.perf_counter()
     constraint.matcher().fill_bitmask(constraint.allocate_bitmask()[0])
     first = time.perf_counter() - began
-    failed = []
-    lengths = 0
+    failed: list[dict[str, str]] = []
+    not_run: list[dict[str, str]] = []
+    lengths, parts = 0, Counter[str]()
     for number in range(walks):
         query = walk(constraint, Random(number), MAX_TOKENS[number % len(MAX_TOKENS)])
         lengths += len(query)
-        try:
-            explain(query)
-        except Exception as error:  # noqa: BLE001 - whatever a driver raises
-            failed.append({"query": query, "error": str(error)})
+        parts.update(part for part in PARTS if part in query)
+        for begin, found in (("EXPLAIN ", failed), ("", not_run)):
+            try:
+                run(begin + query)
+            except Exception as error:  # noqa: BLE001, PERF203 - whatever a driver raises
+                found.append({"query": query, "error": str(error)})
     return {
         "database": name,
         "dialect": language.dialect,
@@ -112,8 +117,45 @@ def measure(name: str, source: Any, explain: Callable[[str], None], walks: int) 
         "first_mask_seconds": round(first, 4),
         "walks": walks,
         "mean_characters": round(lengths / walks),
+        "share": {part: round(parts[part] / walks, 3) for part in PARTS},
         "failed": failed,
+        "failed_on_rows": not_run,
     }
+
+
+def questions(tables: Any) -> Iterator[str]:
+    """Simple questions about each table, in turn."""
+    for table in tables:
+        yield f"How many {table.name} are there?"
+        for column in table.columns[1:]:
+            yield f"List the {column.name} of all {table.name}."
+            if column.kind in ("exact", "float"):
+                yield f"What is the average {column.name} of the {table.name}?"
+                yield f"Which {table.name} have the highest {column.name}?"
+            elif column.kind == "text":
+                yield f"How many {table.name} are there for each {column.name}?"
+                yield f"Show the {table.name} whose {column.name} is Smith."
+
+
+def answer(count: int) -> dict[str, Any]:
+    """How many answers of the demo model fail in SQLite, with the tables and with any names. The prompts are equal."""
+    model, general = constrain.Model(), constrain.grammars.load("sql_select").text
+    languages = {name: constrain.sql(databases.statements(name)[0]) for name in ("shop", "music", "rental")}
+    asked = [(name, question) for name, language in languages.items() for question in questions(language.tables)]
+    failed: dict[str, list[list[str]]] = {"tables": [], "any names": []}
+    for name, question in Random(1).sample(asked, count):
+        ours = languages[name]
+        for kind, schema in (("tables", ours), ("any names", constrain.Lark(general, description=ours.render()))):
+            prompt = f"{question}\n\n{ours.describe()}"
+            limits = {"max_tokens": 80, "max_number_tokens": 6, "show_schema": False}
+            text = constrain.generate(model, prompt, schema=schema, seed=1, **limits)
+            with sqlite(name) as (_, run):
+                try:
+                    run(f"EXPLAIN {text}")
+                except sqlite3.Error as error:
+                    failed[kind].append([question, text, str(error)])
+    counted = {f"failed with {kind}": len(found) for kind, found in failed.items()}
+    return {"answers": count, **counted, "examples": {kind: found[:5] for kind, found in failed.items()}}
 
 
 def main() -> None:
@@ -122,6 +164,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="databases whose names contain this (all)")
     parser.add_argument("--walks", type=int, default=2000, help="queries of each database and dialect (%(default)s)")
     parser.add_argument("--output", type=Path, default=Path("sql.json"), help="where the numbers go")
+    parser.add_argument("--answers", type=int, default=0, help="answers of the demo model (none)")
     arguments = parser.parse_args()
     rows = []
     with contextlib.ExitStack() as stack:
@@ -130,13 +173,18 @@ def main() -> None:
             if arguments.only not in name:
                 continue
             for opened in (sqlite(name), postgresql(name, address)):
-                with opened as (source, explain):
-                    rows.append(measure(name, source, explain, arguments.walks))
+                with opened as (source, run):
+                    rows.append(measure(name, source, run, arguments.walks))
                 row = rows[-1]
-                print(*(f"{value}" for key, value in row.items() if key != "failed"), len(row["failed"]), flush=True)
-                for failure in row["failed"][:3]:
+                print(*(f"{value}" for key, value in row.items() if "failed" not in key), flush=True)
+                print(f"    EXPLAIN fails for {len(row['failed'])}, running for {len(row['failed_on_rows'])}")
+                for failure in [*row["failed"][:3], *row["failed_on_rows"][:3]]:
                     print("   ", failure["error"].splitlines()[0], "\n       ", failure["query"], flush=True)
-    arguments.output.write_text(json.dumps({**origin(), "walks": rows}, indent=2) + "\n", encoding="utf-8")
+    report = {**origin(), "walks": rows}
+    if arguments.answers:
+        report["model"] = answer(arguments.answers)
+        print({key: value for key, value in report["model"].items() if key != "examples"})
+    arguments.output.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -28,14 +28,12 @@ MAX_VALUES = 30
 _PARTS = {"YEAR": ("%Y", "YYYY"), "MONTH": ("%m", "MM"), "DAY": ("%d", "DD"), "": ("%Y-%m", "YYYY-MM")}
 """Parts of a date: their names in EXTRACT, and their formats in SQLite and PostgreSQL."""
 
-_NUMBER = "(?:0|[1-9][0-9]{0,8})(?:\\.[0-9]{1,4})?"
-
 
 class Literals(NamedTuple):
     """Symbols of terminals that all rules share.
 
     Attributes:
-        number: a number; ``unsigned``: one without a sign, which could begin a comment behind a minus sign.
+        number: a number; ``unsigned``: a small one to calculate with, without a sign, which could begin a comment.
         divisor: a whole number but 0; ``digit``: places of ROUND.
         text: a text; ``pattern``: one for LIKE, without the backslash, at which PostgreSQL's patterns must not end.
         date, datetime, time: texts of these kinds.
@@ -64,8 +62,8 @@ def literals(writer: Writer, names: Collection[str]) -> Literals:
     taken = {name.lower() for name in names} | reserved() | FUNCTIONS
     alias = Intersection((tree("[a-z_][a-z0-9_]{0,39}"), Complement(LiteralSet(tuple(map(str.encode, sorted(taken)))))))
     return Literals(
-        writer.terminal("number", tree("-?" + _NUMBER)),
-        writer.terminal("unsigned number", tree(_NUMBER)),
+        writer.terminal("number", tree("-?(?:0|[1-9][0-9]{0,8})(?:\\.[0-9]{1,4})?")),
+        writer.terminal("unsigned number", tree("(?:0|[1-9][0-9]{0,4})(?:\\.[0-9]{1,4})?")),
         writer.terminal("divisor", tree("[1-9][0-9]{0,8}")),
         writer.terminal("digit", tree("[0-4]")),
         writer.terminal("text", _quoted()),
