@@ -14,7 +14,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from constrain.errors import OutputValidationError, pointer_to
 from constrain.llama.decoding.rejections import Rejections, Weights, reduce
@@ -34,6 +34,8 @@ MAX_RETRIES = 10
 
 _SAME_VALUE = 50
 """How often one value may be written again in other tokens, which nobody has to judge."""
+
+_NOTHING_LEFT = "no other value is possible"
 
 _KEY = re.compile(r'"(?:[^"\\]|\\.)*"\s*:\s*$')
 """A key at the end of a text, with its colon."""
@@ -156,7 +158,7 @@ class FieldChecks:
         """Whether values are complete and not judged."""
         return bool(self._due)
 
-    def judge(self, *, is_final: bool) -> int | None:
+    def judge(self, *, is_final: bool, may_go_back: bool = True) -> int | None:
         """Judges the values that are complete; returns how many tokens are kept. Raises ``OutputValidationError``."""
         if is_final and not self._scanner.is_complete:
             self._note(self._scanner.finish())
@@ -168,7 +170,7 @@ class FieldChecks:
             verdict = known or self._judges.judge(each.path, text, self._before(each.path))
             if verdict is not None:
                 self._verdicts[each.path, value] = verdict
-                return self._reject(each, text, verdict, is_known=known is not None)
+                return self._reject(each, text, verdict, is_known=known is not None, may_go_back=may_go_back)
             self._due.pop(0)
             self._open.remove((each.path, each.begin))
         self._show_accepted()
@@ -187,7 +189,7 @@ class FieldChecks:
         before: dict[str, Any] = json.loads(head + "}")
         return before
 
-    def _reject(self, each: Scanned, text: str, verdict: Verdict, *, is_known: bool) -> int:
+    def _reject(self, each: Scanned, text: str, verdict: Verdict, *, is_known: bool, may_go_back: bool) -> int:
         path, begin, end = each.path, each.begin, each.end
         if verdict.field is not None:
             path = (*path, verdict.field)
@@ -198,24 +200,26 @@ class FieldChecks:
         self._tries[path] += not is_known
         if not is_known:
             self.retried.append(Retried(path, json.loads(text), verdict.message, len(self._tokens) - first))
+        if not may_go_back:
+            self._refuse(path, "the time is up")
         chosen = any(number in self._probabilities for number in range(first, last + 1))
         self._n_same = self._n_same + 1 if is_known else 0
         is_over = self._tries[path] > self._retries or len(self.retried) > MAX_RETRIES
-        if not chosen or is_over or self._n_same > _SAME_VALUE:
-            self._refuse(path, chosen=chosen and self._n_same <= _SAME_VALUE)
+        if not chosen or self._n_same > _SAME_VALUE:
+            self._refuse(path, _NOTHING_LEFT)
+        if is_over:
+            many = len(self.retried) > MAX_RETRIES
+            self._refuse(path, f"an answer has at most {MAX_RETRIES} retries" if many else f"retries={self._retries}")
         shares = [self._probabilities.get(number, 1.0) for number in range(first, last + 1)]
         self._rejections = {at: known for at, known in self._rejections.items() if at <= first}
         self._rejections.setdefault(first, Rejections()).add(taken, shares)
         self._go_back(first)
         return first
 
-    def _refuse(self, path: Path, *, chosen: bool) -> None:
+    def _refuse(self, path: Path, why: str) -> NoReturn:
         """Raises the error about a field for which no accepted value was found."""
         tried = [each for each in self.retried if each.path == path]
         shown = "; ".join(f"{json.dumps(each.value)[:80]}: {each.message}" for each in tried)
-        why = "no other value is possible" if not chosen else f"retries={self._retries}"
-        if len(self.retried) > MAX_RETRIES:
-            why = f"an answer has at most {MAX_RETRIES} retries"
         raise OutputValidationError(
             f"{len(tried)} values of this field were rejected ({why}): {shown}",
             text=b"".join(self._written).decode(errors="replace"),
@@ -240,7 +244,7 @@ class FieldChecks:
         for first, rejections in self._rejections.items():
             shares = rejections.shares(tokens[first:]) if first <= len(tokens) else {}
             if shares and not reduce(candidates, shares, used):
-                self._refuse(self.retried[-1].path, chosen=False)
+                self._refuse(self.retried[-1].path, _NOTHING_LEFT)
 
     def chose(self, tokens: Sequence[int], token: int) -> None:
         """Records how likely the chosen token was."""

@@ -151,6 +151,14 @@ def test_rejections_end_in_an_error_that_names_the_values(checks: dict[str, Any]
     assert caught.value.pointer == next(iter(checks))
 
 
+def test_after_the_time_limit_values_are_judged_and_nothing_is_written_again() -> None:
+    answer, _, shown, _ = write({"/end": lambda _: True}, deadline=0.0)
+    assert answer.ended_by == "timeout"
+    assert shown.data == bytes(answer.tokens), "values that are accepted are shown to the end"
+    with pytest.raises(OutputValidationError, match="the time is up"):
+        write({"/end": lambda _: False}, deadline=0.0)
+
+
 def test_the_distribution_is_that_of_the_model_without_the_rejected_values() -> None:
     first, second = {0: 0.5, 1: 0.3, 2: 0.2}, {0: {0: 0.6, 1: 0.4}, 1: {0: 0.1, 1: 0.9}, 2: {0: 0.5, 1: 0.5}}
     joint = {(a, b): first[a] * second[a][b] for a in first for b in second[a]}

@@ -724,11 +724,11 @@ class Answer:
             each.on_cut(len(self.tokens))
         self.n_taken_back = count
 
-    def _goes_back(self, check: AnswerCheck, *, is_final: bool) -> bool:
+    def _goes_back(self, check: AnswerCheck, *, is_final: bool, in_time: bool = True) -> bool:
         """Has the answer judged; removes what is behind the tokens that are kept, and returns whether it does."""
         if self.n_doubtful or not (is_final or check.is_due):
             return False
-        kept = check.judge(is_final=is_final)
+        kept = check.judge(is_final=is_final, may_go_back=in_time)
         if kept is None:
             return False
         assert self.matcher is not None
@@ -979,7 +979,7 @@ class Answer:
         return _FINISH_REASONS[self.ended_by]
 
     def _finish(self, by: EndedBy) -> tuple[int, ...]:
-        if self.check is not None and by != "timeout" and self._goes_back(self.check, is_final=True):
+        if self.check is not None and self._goes_back(self.check, is_final=True, in_time=by != "timeout"):
             return ()
         self.is_done = True
         self.ended_by = by

@@ -33,10 +33,10 @@ class AnswerCheck(Protocol):
     def is_due(self) -> bool:
         """Whether ``judge`` has something to judge, which may take long."""
 
-    def judge(self, *, is_final: bool) -> int | None:
+    def judge(self, *, is_final: bool, may_go_back: bool = True) -> int | None:
         """Judges what is complete; returns how many tokens of the answer are kept, ``None`` for all.
 
-        ``is_final``: whether the answer would end here. Raises an error if the answer may not go back any more.
+        ``is_final``: whether the answer would end here. Raises an error if the answer may not go back (any more).
         """
 
     def adjust(self, tokens: Sequence[int], candidates: NDArray[Any], temperature: float | None) -> None:
