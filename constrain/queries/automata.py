@@ -41,6 +41,9 @@ class Automaton:
         """Returns the number of the state with this name."""
         return self._states.setdefault(name, len(self._states))
 
+    def _new(self) -> int:
+        return self.state(len(self._states))
+
     def add(
         self,
         source: Hashable,
@@ -51,9 +54,6 @@ class Automaton:
     ) -> None:
         """Adds a way from one state to another; conditions and actions are of its first edge."""
         self._add(self.state(source), part, self.state(target), conditions, actions)
-
-    def _new(self) -> int:
-        return self.state(object())
 
     def _add(
         self,

@@ -103,8 +103,11 @@ class Conditions:
 
     def _measure(self, depth: int) -> int:
         """Returns a subquery of one number in one row."""
-        found: list[Part] = [self._of(rules, rules.measure, depth) for rules in self.alone]
-        return self._once(("measure", depth), lambda: ("SELECT ", found), "subquery of a measure")
+
+        def make() -> Part:
+            return ("SELECT ", [self._of(rules, rules.measure, depth) for rules in self.alone])
+
+        return self._once(("measure", depth), make, "subquery of a measure")
 
     def _of(self, rules: RelationRules, selected: Part, depth: int) -> Part:
         return (selected, " FROM ", rules.table, optional(" WHERE ", self.all_of([rules], depth)))

@@ -117,7 +117,8 @@ class _Queries:
                 if (more := used | {n}) in within:
                     self._add_items(query, item, rules[n], ("items", more), plain)
                     query.add(aggregate, rules[n].aggregate_item, ("aggregates", more))
-            for pair in self._between:
+            pairs = {frozenset(pair): None for scope in around for pair in combinations(sorted(scope), 2)}
+            for pair in pairs:
                 if (more := used | pair) in within and (product := self._product(pair, rules)) is not None:
                     query.add(aggregate, product, ("aggregates", more))
             grouped = (*_condition(_COLUMNS, 0, MAX_GROUPED), *_condition(_OTHER, 0, 0), *plain)
@@ -197,9 +198,9 @@ class _Queries:
         return self._once("count", ("COUNT(*)", optional(" AS ", self._shared.alias)), "count")
 
     def _product(self, pair: Scope, rules: Mapping[int, RelationRules]) -> int | None:
-        """Returns the sum or average of a product of two joined tables' numbers."""
+        """Returns the sum or average of a product of two numbers, of two tables that are joined with each other."""
         first, second = (rules[n].column(*NUMBERS) for n in sorted(pair))
-        if first is None or second is None:
+        if pair not in self._between or first is None or second is None:
             return None
         factors: list[Part] = [(first, " * ", second), (second, " * ", first)]
         made: Part = (self._writer.words("SUM(", "AVG("), factors, ")", optional(" AS ", self._shared.alias))
