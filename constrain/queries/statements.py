@@ -33,7 +33,7 @@ MAX_ORDERED = 4
 """Columns after one ORDER BY."""
 
 MAX_ROWS = 999_999
-"""Rows that LIMIT and OFFSET may name."""
+"""Rows that LIMIT may name."""
 
 _COLUMNS, _DISTINCT, _OTHER, _AGGREGATES = range(4)
 """Slots of a query: columns that are no aggregates, whether it has DISTINCT or an incomparable column, aggregates."""
@@ -83,11 +83,9 @@ class _Queries:
         return self._writer.build(self_delimiting=True)
 
     def _rows(self) -> Part:
-        """Returns LIMIT and OFFSET."""
+        """Returns LIMIT. There is no OFFSET: small models write one that leaves out every row."""
         most = self._writer.terminal("rows", natural_range("1", str(min(self._limit or MAX_ROWS, MAX_ROWS))))
-        skipped = self._writer.terminal("skipped rows", natural_range("1", str(MAX_ROWS)))
-        rows: Part = (" LIMIT ", most, optional(" OFFSET ", skipped))
-        return optional(rows) if self._limit is None else rows
+        return (" LIMIT ", most) if self._limit is not None else optional(" LIMIT ", most)
 
     def _select(self, scopes: Mapping[Scope, Sequence[RelationRules]], rules: Mapping[int, RelationRules]) -> int:
         """Returns a query over any one of the scopes.
