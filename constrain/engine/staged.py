@@ -14,7 +14,6 @@ from weakref import WeakKeyDictionary
 from constrain import kernel
 from constrain.engine.constraint import Matcher
 from constrain.errors import deep_enough
-from constrain.language.grammar import Kind
 from constrain.vocabulary.vocabulary import byte_vocabulary
 from constrain.work import compilation
 
@@ -107,7 +106,7 @@ class StagedMatcher(Matcher):
         """Takes an allowed token and moves on. For any other token, returns False and changes nothing."""
         stage = self._read[-1]
         after = stage.read(self.constraint.vocabulary.token_bytes(token_id))
-        ends = after.key != stage.key or after.repeats != stage.repeats
+        ends = after.key != stage.key or (after.repeats, after.begun) != (stage.repeats, stage.begun)
         before = kernel.Matcher(self) if ends else None
         if not super().accept(token_id):
             return False
@@ -121,15 +120,12 @@ class StagedMatcher(Matcher):
 
     def _change(self, stage: Stage) -> bool:
         """Goes on in the grammar of a stage; False if that refuses the text."""
-        limits = list(self._limits[1])
-        if stage.repeats and self._limits[0] is not None:
-            # of the tokens beyond those of the shortest way, half are left for the repetition
-            spare = (self._limits[0] - self.n_accepted - self.min_tokens_left - 1) // 2
-            limits += [None] * (len(Kind) - len(limits))
-            for kind in (Kind.STRING, Kind.NUMBER, Kind.TEXT):
-                most = max(1, 1 + spare)
-                limits[kind] = min(most, limits[kind] or most)
-        return self.change_to(self._staged.of(stage), limits)
+        most = self._limits[0]
+        if stage.repeats and most is not None:
+            # of the tokens beyond those of the shortest way, each repetition has its share
+            spare = most - self.n_accepted - self.min_tokens_left
+            most -= spare - spare // (1 + stage.repeats)
+        return self.change_to(self._staged.of(stage), most, list(self._limits[1]))
 
     def accept_many(self, token_ids: Sequence[int]) -> int:
         """Takes tokens up to the first that is not allowed; returns the number of tokens taken."""

@@ -31,8 +31,12 @@ class Stage(Protocol):
         """Whether a later grammar may refuse what the one in force allows behind the value that is being written."""
 
     @property
-    def repeats(self) -> bool:
-        """Whether the string that is being written will have to be written once more."""
+    def repeats(self) -> int:
+        """How often the string that is being written will have to be written again."""
+
+    @property
+    def begun(self) -> int:
+        """The number of strings that have to be written again and have begun; each gets its share of the tokens."""
 
     def read(self, data: bytes) -> Stage:
         """Returns the stage after further bytes of the text, which the grammar in force allows."""

@@ -41,6 +41,10 @@ class Toy:
     def repeats(self) -> bool:
         return self.equal and self.key is None
 
+    @property
+    def begun(self) -> int:
+        return 1
+
     def begin(self) -> Toy:
         return self
 

@@ -488,10 +488,11 @@ void Matcher::reset() {
   begin();
 }
 
-bool Matcher::change_to(std::shared_ptr<CompiledGrammar> grammar, const std::vector<std::optional<uint64_t>>& lexeme_limits) {
+bool Matcher::change_to(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens,
+                        const std::vector<std::optional<uint64_t>>& lexeme_limits) {
   if (ended_ || grammar_->has_readings() || grammar->has_readings()) return false;
   Matcher next(std::move(grammar), std::nullopt, lexeme_limits);
-  if (max_tokens_) next.track();
+  if (max_tokens) next.track();
   const Stepping::Scope scope = next.automaton_->stepping().without_limits();
   for (const uint32_t token : tokens_) {
     const std::string_view bytes = next.grammar_->vocabulary().token(token);
@@ -509,8 +510,8 @@ bool Matcher::change_to(std::shared_ptr<CompiledGrammar> grammar, const std::vec
     next.current_ = next.begins_.back();
   }
   next.present_.assign(1, {});
-  if (max_tokens_) {
-    next.max_tokens_ = max_tokens_;
+  if (max_tokens) {
+    next.max_tokens_ = max_tokens;
     next.margin_ = margin_;
     next.automaton_->budget().prepare();
     Progress& progress = next.progress();

@@ -67,10 +67,11 @@ class Matcher {
   bool accept(uint32_t token);
   void rollback(size_t count);  // count <= accepted()
   void reset();
-  // Goes on in another grammar, as if that had read all tokens, with other limits of lexemes. Returns false, and changes
-  // nothing, if the grammar does not take them, or cannot end the text within the budget. Only for grammars without
-  // several readings. The tokens of a rollback must have been accepted in this grammar.
-  bool change_to(std::shared_ptr<CompiledGrammar> grammar, const std::vector<std::optional<uint64_t>>& lexeme_limits);
+  // Goes on in another grammar, as if that had read all tokens, with another budget and other limits of lexemes. Returns
+  // false, and changes nothing, if the grammar does not take them, or cannot end the text within the budget. Only for
+  // grammars without several readings. The tokens of a rollback must have been accepted in this grammar.
+  bool change_to(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens,
+                 const std::vector<std::optional<uint64_t>>& lexeme_limits);
   size_t accepted() const { return tokens_.size(); }
   size_t readings() const { return readings_.size() - begins_.back(); }
 
