@@ -53,6 +53,7 @@ from constrain.language.grammar import Grammar
 from constrain.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from constrain import bounds as bounds
     from constrain import certificates as certificates
     from constrain import errors as errors
     from constrain import events as events
@@ -154,6 +155,7 @@ _LAZY = {
 """Names of this module that cost time to import: each is imported from its module when it is asked for."""
 
 _MODULES = {
+    "bounds": "Above AtLeast AtMost Below ItemOf SameAs",
     "certificates": "certify sign verify_certificate verify_signature",
     "errors": "RejectedFieldError SchemaWarning",
     "events": "ArgumentsDelta CallEnded CallStarted FieldEvent FieldReader ReasoningDelta RefusalDelta StreamEvent "

@@ -35,7 +35,8 @@ _ORDER = """
     tables
     given
     json_schema.documents json_schema.spelling json_schema.numbers json_schema.formats json_schema.shapes
-    json_schema.formulas json_schema.values json_schema.keywords json_schema.emission json_schema.compiler
+    json_schema.formulas json_schema.values json_schema.keywords json_schema.emission
+    json_schema.stages json_schema.compiler
     json_schema.strict json_schema.lint json_schema
     lark
     gbnf
@@ -64,7 +65,7 @@ _ORDER = """
     server.llama_server server.playground server.openapi
     server
     ray
-    events results tools parts strict options prompts
+    events results tools parts strict options prompts bounds
     __init__ example
     health
     cli

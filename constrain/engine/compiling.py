@@ -210,7 +210,9 @@ class _Schema:
 
     def stages(self) -> Stages | None:
         """The stages of the schema, if values depend on others."""
-        return None
+        from constrain.json_schema.stages.pointers import find_data
+
+        return None if find_data(parse_schema(self.text)) is None else self._compiled().stages
 
     def _compiled(self) -> CompiledSchema:
         from constrain.json_schema.compiler import compile_schema

@@ -9,5 +9,6 @@
 - ``shapes``: the allowed values, with ``numbers``; ``formulas``: ``and``, ``or`` and ``not`` over shapes
 - ``values``: existence and number of values; ``emission``: shapes to rules
 - ``formats`` and ``spelling``: the texts of formats and strings
+- ``stages``: keywords whose value is another field of the answer
 - ``strict``: OpenAI's subset; ``lint``: advice to authors; ``hint``: the text that shows a schema to the model
 """

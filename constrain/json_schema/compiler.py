@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from constrain.errors import SchemaError, UnsatisfiableSchemaError, limits_at
+from constrain.errors import SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError, limits_at
 from constrain.json_schema.documents.dialects import DRAFT_4_URI, sign_of_draft_4
 from constrain.json_schema.documents.documents import Documents
 from constrain.json_schema.documents.dynamic_scope import DynamicScopeNeeded
@@ -13,6 +13,7 @@ from constrain.json_schema.documents.references import References
 from constrain.json_schema.emission.emitter import Emitter
 from constrain.json_schema.keywords.expansion import Expansion
 from constrain.json_schema.spelling.languages import begin_compilation
+from constrain.json_schema.stages.pointers import find_data
 from constrain.json_schema.values.contradictions import why_empty
 from constrain.json_schema.values.doubles import settle_numbers, split_whole_numbers
 from constrain.json_schema.values.productivity import expand_all, mark_productive
@@ -22,6 +23,7 @@ from constrain.work import compilation, garbage_kept, steps_taken
 if TYPE_CHECKING:
     from constrain.json_schema.emission.arguments import ArgumentForm
     from constrain.json_schema.emission.emitted import EmittedGrammar
+    from constrain.json_schema.stages.stages import SchemaStages
     from constrain.language.grammar import Grammar
 
 
@@ -36,6 +38,8 @@ class CompiledSchema:
     """Arguments of a call that are strings, written without quotes and escapes."""
     steps: int = 0
     """Compilation steps taken, out of ``MAX_COMPILE_WORK``."""
+    stages: SchemaStages | None = None
+    """The stages of a schema with ``$data``; the grammar is that of the first one."""
 
     @property
     def grammar(self) -> Grammar:
@@ -87,8 +91,28 @@ def compile_schema(
     options = _Options(Documents(registry), settled, keys_apart, plain_integers, arguments)
     with compilation(), garbage_kept(), limits_at(""):
         before = steps_taken()
-        compiled = _in_its_dialect(schema, options)
+        pointer = find_data(schema)
+        compiled = _in_its_dialect(schema, options) if pointer is None else _in_stages(schema, options, pointer)
         return replace(compiled, steps=steps_taken() - before)
+
+
+def _in_stages(schema: Any, options: _Options, pointer: str) -> CompiledSchema:
+    """Compiles a schema some of whose keywords depend on the answer; ``pointer``: of the first one."""
+    from constrain.json_schema.stages.stages import read_stages  # few schemas have it
+
+    if options.keys_apart or options.arguments is not None:
+        message = "$data is supported in the schema of a whole answer only, not in tools and parts of other grammars"
+        raise UnsupportedSchemaError(message, pointer=pointer)
+    policies = options.policies._asdict() | {"plain_integers": options.plain_integers}
+    stages = read_stages(schema, policies, options.documents.registry, _compile_stage)
+    compiled = _in_its_dialect(stages.schema(), options)
+    if compiled.policies != options.policies._asdict():  # objects stay open in all stages
+        stages = read_stages(schema, policies | compiled.policies, options.documents.registry, _compile_stage)
+    return replace(compiled, warnings=(*stages.notes, *compiled.warnings), stages=stages)
+
+
+def _compile_stage(document: dict[str, object], **options: Any) -> EmittedGrammar:
+    return compile_schema(document, **options).emitted
 
 
 def _in_its_dialect(schema: object, options: _Options) -> CompiledSchema:

@@ -9,7 +9,8 @@ Objects and arrays look like their values, with types in place of values and des
     }
 
 A definition that is used once is written in place; the others get a name. The text is a hint for the model, not the
-constraint: keywords without a short spelling are left out. So is ``maxItems``, up to which small models fill an array.
+constraint: keywords without a short spelling are left out; a bound by another field names that. So is ``maxItems``, up
+to which small models fill an array.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from decimal import Decimal
 from typing import Any
 
 from constrain.json_schema.keywords.table import KEYWORDS
+from constrain.json_schema.stages.pointers import data_pointer
 
 _MOST_VALUES = 40
 """Values of an enumeration that are written out; the rest is a count, since small models lose track of longer lists."""
@@ -29,6 +31,8 @@ _DEEPEST = 12
 
 _FAR = 10_000
 """Absolute value from which a bound of a number is not shown; small models write numbers like the bounds they see."""
+
+_SIZES = {"characters": "Length", "items": "Items", "members": "Properties"}
 
 _INSTRUCTION = "Answer with JSON in this format"
 
@@ -101,6 +105,11 @@ class _Writer:
             return "any JSON"
         if isinstance(reference := schema.get("$ref"), str):
             return self._reference(reference, indent, depth)
+        related = {key: pointer for key, value in schema.items() if isinstance(pointer := data_pointer(value), str)}
+        if related:
+            own = self.value({key: schema[key] for key in schema if key not in related}, indent, depth)
+            notes = ", ".join(_relation(keyword, pointer) for keyword, pointer in related.items())
+            return f"{own[:-1]}, {notes})" if own.endswith(")") else f"{own} ({notes})"
         if "const" in schema:
             return _json(schema["const"])
         if isinstance(values := schema.get("enum"), list):
@@ -213,6 +222,21 @@ def _range(schema: dict[str, Any], low: str, high: str, *, unit: str = "") -> st
     if least is not None and least != 0:
         return f"at least {least}{unit}"
     return f"at most {most}{unit}" if most is not None else ""
+
+
+def _relation(keyword: str, pointer: str) -> str:
+    """Returns the note on a bound by another field, by the name of that field."""
+    name = pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+    if keyword in ("const", "enum"):
+        return f"{'the same as' if keyword == 'const' else 'one of'} {name}"
+    is_lower = keyword.startswith("min") or keyword.endswith("inimum")
+    if keyword.startswith("format"):
+        is_open = "Exclusive" in keyword
+        return f"{'' if is_open else 'not '}{'after' if is_lower == is_open else 'before'} {name}"
+    if "xclusive" in keyword:
+        return f"{'above' if is_lower else 'below'} {name}"
+    unit = next((f" {noun}" for noun in ("characters", "items", "members") if keyword[3:] == _SIZES[noun]), "")
+    return f"at {'least' if is_lower else 'most'} {name}{unit}"
 
 
 def _values(values: list[Any]) -> str:

@@ -108,6 +108,18 @@ CASES: list[tuple[Any, str]] = [
     ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "null"}}}, "null"),
     ({"$ref": "#/nowhere"}, "any JSON"),
     ({"allOf": [{"type": "string"}]}, "string"),
+    ({"type": "integer", "minimum": {"$data": "1/low"}, "maximum": 9}, "integer (at most 9, at least low)"),
+    (
+        {"type": "string", "format": "date", "formatExclusiveMinimum": {"$data": "1/a~1b"}},
+        "date (YYYY-MM-DD, after a/b)",
+    ),
+    ({"type": "string", "formatMaximum": {"$data": "/x/end"}}, "string (not after end)"),
+    ({"anyOf": [{"const": {"$data": "1/a"}, "type": "string"}, {"type": "null"}]}, "string (the same as a) or null"),
+    (
+        {"type": "array", "minItems": {"$data": "1/n"}, "exclusiveMaximum": {"$data": "1/m"}},
+        "[any JSON, ...] (at least n items, below m)",
+    ),
+    ({"type": "string", "enum": {"$data": "1/names"}}, "string (one of names)"),
 ]
 
 

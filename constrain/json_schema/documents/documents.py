@@ -29,7 +29,7 @@ class Documents:
     def __init__(self, registry: object = None) -> None:
         if registry is not None and not isinstance(registry, Mapping):
             raise TypeError(f"registry must be a mapping from URIs to schemas, not {registry!r:.80}")
-        self._registry: Mapping[str, object] | None = registry
+        self.registry: Mapping[str, object] | None = registry
         self._found: dict[str, object] = {}
         self._custom: dict[str, Declared] = {}
         self.notes: dict[str, None] = {}
@@ -38,7 +38,7 @@ class Documents:
         """Returns the document at ``uri`` (without fragment); ``None`` if there is none."""
         if uri not in self._found:
             try:
-                self._found[uri] = _look_up(self._registry, uri)
+                self._found[uri] = _look_up(self.registry, uri)
             except Exception as error:
                 raise UnsupportedSchemaError(
                     f"the registry could not retrieve {uri!r:.200} ({type(error).__name__}: {error!s:.200})",
@@ -48,9 +48,9 @@ class Documents:
 
     def registered(self) -> Iterator[tuple[str, object]]:
         """Yields the documents that the registry lists."""
-        if self._registry is not None:
-            for uri in self._registry:
-                yield uri.removesuffix("#"), _contents(self._registry[uri])
+        if self.registry is not None:
+            for uri in self.registry:
+                yield uri.removesuffix("#"), _contents(self.registry[uri])
 
     def declared(self, schema: dict[str, object], inherited: Declared, pointer: str) -> Declared:
         """Returns the dialect of a resource's root schema at ``pointer``; without ``$schema``, the inherited one."""

@@ -1,15 +1,17 @@
-"""Keywords for strings: ``x-quote``, ``format``, ``minLength``, ``maxLength`` and ``pattern``."""
+"""Keywords for strings: ``x-quote``, ``format`` and its bounds, ``minLength``, ``maxLength`` and ``pattern``."""
 
 # ruff: noqa: ARG001  (all keyword functions have one signature)
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from constrain.errors import SchemaError, UnsupportedSchemaError
 from constrain.json_schema.documents.keyword import Keyword
 from constrain.json_schema.formats.expressions import INEXACT_FORMATS, LEFT_OUT, format_expression
 from constrain.json_schema.formats.generated import GENERATED_FORMATS
+from constrain.json_schema.formats.moments import BOUNDED_FORMATS, moments_between, read_moment
 from constrain.json_schema.keywords.joining import greater, lesser
 from constrain.json_schema.shapes.quotes import quotes_at
 from constrain.json_schema.shapes.strings import StringShape, WiderFormat, matches_nothing, pattern_expression
@@ -17,6 +19,7 @@ from constrain.quotes.keyword import QUOTE
 from constrain.quotes.texts import has_parts, without_spaces_around
 
 if TYPE_CHECKING:
+    from constrain.json_schema.documents.keyword import Handler
     from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.keywords.assertions import Assertions
     from constrain.json_schema.shapes.goals import Goals
@@ -84,6 +87,47 @@ def format_(goals: Goals, at: Location, value: object, found: Assertions) -> Non
 
 
 _WIDER = {name: (WiderFormat(name),) for name in LEFT_OUT}
+
+
+def _bound_of_format(keyword: str) -> Handler:
+    """Returns the function of a bound of days and times."""
+    is_lower, is_open = keyword.endswith("Minimum"), "Exclusive" in keyword
+
+    def bound(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+        if goals.policies.formats == "annotation":
+            return
+        assert isinstance(at.schema, dict)
+        name = at.schema.get("format")
+        if name not in BOUNDED_FORMATS:
+            message = f"{keyword} needs one of the formats {', '.join(BOUNDED_FORMATS)} beside it"
+            raise UnsupportedSchemaError(message, pointer=at.pointer(keyword))
+        moment = read_moment(name, value)
+        if moment is None:
+            raise SchemaError(f"{keyword} must be a {name}, not {value!r:.80}", pointer=at.pointer(keyword))
+        low, high = BOUNDED_FORMATS[name]
+        if is_lower:
+            low = math.floor(moment) + 1 if is_open else math.ceil(moment)
+        else:
+            high = math.ceil(moment) - 1 if is_open else math.floor(moment)
+        if name != "date":
+            narrowed = f"a {name} with a bound is narrowed: it is written in UTC (Z) and whole seconds"
+            goals.warnings.setdefault(narrowed, at.pointer(keyword))
+        expression = moments_between(name, low, high)
+        if expression is None:
+            found.strings = None
+        else:
+            found.restrict_strings(StringShape((expression,), wider=_WIDER[name] if name != "date" else None))
+
+    return bound
+
+
+for _name, _says in (
+    ("formatMinimum", "the first day or time of a string with the format date, time or date-time, as in Ajv"),
+    ("formatMaximum", "the last day or time"),
+    ("formatExclusiveMinimum", "a day or time after which the string's one lies"),
+    ("formatExclusiveMaximum", "a day or time before which the string's one lies"),
+):
+    Keyword(_name, "string", "format", hint=None, merge=None, says=_says)(_bound_of_format(_name))
 
 
 @Keyword("minLength", "string", hint=None, merge=greater)

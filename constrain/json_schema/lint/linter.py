@@ -16,6 +16,7 @@ from constrain.json_schema.keywords.table import KEYWORDS
 from constrain.json_schema.lint.advice import advise
 from constrain.json_schema.lint.findings import Finding
 from constrain.json_schema.lint.unsatisfiable import find_unsatisfiable
+from constrain.json_schema.stages.pointers import find_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +63,9 @@ def lint_schema(schema: object, *, registry: object = None, **policies: str) -> 
     return Lint(
         refused=tuple(refused),
         narrowed=tuple(_narrowed(schema, enforced.get("format", ()))) if asserts else (),
-        unsatisfiable=() if refused else find_unsatisfiable(schema, registry=registry, **policies),
+        unsatisfiable=()
+        if refused or find_data(schema) is not None
+        else find_unsatisfiable(schema, registry=registry, **policies),
         advice=advise(schema),
         enforced=enforced,
         remaining=remaining,

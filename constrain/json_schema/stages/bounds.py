@@ -1,0 +1,152 @@
+"""One keyword whose value is another field of the answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from constrain.json_schema.formats.moments import read_moment
+from constrain.json_schema.numbers.shape import exact
+from constrain.json_schema.stages.pointers import data_pointer
+
+if TYPE_CHECKING:
+    from constrain.json_schema.stages.places import Place
+
+NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+FORMATS = ("formatMinimum", "formatMaximum", "formatExclusiveMinimum", "formatExclusiveMaximum")
+COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
+REPEATS = ("const", "enum")
+
+SUPPORTED = frozenset(NUMBERS + FORMATS + COUNTS + REPEATS)
+"""The keywords that may have ``{"$data": ...}`` as their value."""
+
+DIGITS = 15
+"""Digits that a number has at most which bounds a later one, or is repeated: they are exact in a double."""
+
+WHOLE_DIGITS = 9
+"""Of them, digits before the point of a number with a fraction whose schema has no bounds."""
+
+MAX_COUNTED = 100_000
+"""Greatest number of characters, items or members that another field of the answer may ask for (`$data`). Beyond:
+`UnsupportedSchemaError`."""
+
+Known = tuple[tuple[int, tuple[int, ...], bytes], ...]
+"""Values that are known: number of the source, indices of the items that it lies in, and its JSON text."""
+
+
+@dataclass(eq=False)
+class Bound:
+    """A keyword of ``target`` whose value is that of ``source``, another field that comes earlier in the text.
+
+    ``pointer``: of the keyword in the schema. ``top``: the place of the innermost object or array with both fields.
+    ``number``: that of the source. ``items``: arrays around the source, whose items are those around the target.
+    ``skippable``: whether the target may be absent, or may satisfy another schema instead; ``absent``: the former.
+    ``times``: how many of its targets, the items of an array, there are at least.
+    ``worst``: the schema of the target while the source is not known: it holds for every value of the source, or costs
+    as much as the shortest one. ``may_refuse``: whether it has values that some value of the source excludes.
+    """
+
+    keyword: str
+    pointer: str
+    target: Place
+    source: Place
+    top: Place
+    number: int = 0
+    items: int = 0
+    skippable: bool = False
+    absent: bool = False
+    times: int = 1
+    worst: dict[str, Any] | None = None
+    may_refuse: bool = False
+
+    @property
+    def is_lower(self) -> bool:
+        """Returns whether the target is at least as great as the source."""
+        return self.keyword.endswith("inimum") or self.keyword.startswith("min")
+
+    @property
+    def is_open(self) -> bool:
+        """Returns whether the target differs from the source."""
+        return "xclusive" in self.keyword
+
+    @property
+    def format(self) -> str:
+        """The format of the target."""
+        return str(format_of(self.target))
+
+    @property
+    def repeats(self) -> bool:
+        """Returns whether the target repeats the text of the source, or of a part of it."""
+        return self.keyword in REPEATS
+
+    def keyword_for(self, *, lower: bool, open_: bool) -> str:
+        """Returns the keyword of a bound on this keyword's kind of value."""
+        side = "Minimum" if lower else "Maximum"
+        name = f"Exclusive{side}" if open_ else side
+        return f"format{name}" if self.keyword in FORMATS else name[0].lower() + name[1:]
+
+    def schema_of(self, value: Any) -> dict[str, Any]:
+        """Returns the schema of the target for a value of the source."""
+        if self.keyword == "enum":
+            value = list({json.dumps(each): each for each in value}.values())
+            return {"enum": value} if value else {"not": {}}
+        if self.keyword in FORMATS:
+            return {"format": self.format, self.keyword: value}
+        return {self.keyword: value}
+
+    def known(self, known: Known, items: tuple[int | None, ...]) -> dict[str, Any] | None:
+        """Returns the schema of the target inside of some items; ``None`` if the source is not known there."""
+        for number, indices, text in known:
+            if number == self.number:
+                value = read_value(text) if indices == items[: self.items] else None
+                return self.schema_of(value) if self._is_fit(value) else None
+        return None
+
+    def _is_fit(self, value: Any) -> bool:
+        """Returns whether the source may have a value; another alternative of ``anyOf`` may have others there."""
+        if self.keyword == "enum":
+            return isinstance(value, list)
+        if self.keyword in FORMATS:
+            return read_moment(self.format, value) is not None
+        if self.keyword in NUMBERS:
+            return isinstance(value, int | Decimal) and not isinstance(value, bool)
+        if self.keyword in COUNTS:
+            return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNTED
+        return isinstance(value, str | bool) or (isinstance(value, int) and abs(value) < 10**DIGITS)
+
+
+def read_value(text: bytes) -> Any:
+    """Returns the value of a source by its JSON text, with exact numbers."""
+    return json.loads(text, parse_float=lambda number: exact(Decimal(number)))
+
+
+def conjunction(chain: list[Place]) -> list[Place]:
+    """Returns all schemas that apply to a value in any case, given some that do."""
+    return [*{id(each): each for one in chain for each in one.together()}.values()]
+
+
+def format_of(place: Place) -> object:
+    """Returns the format of a string, which may stand in a schema around."""
+    return next((each.schema["format"] for each in conjunction(place.around()) if "format" in each.schema), None)
+
+
+def types_of(place: Place) -> tuple[str, ...]:
+    """Returns the types of a value that a schema names, or those of its listed values; empty if it has neither."""
+    for each in conjunction(place.around()):
+        kinds = each.schema.get("type")
+        if kinds is not None:
+            return tuple(map(str, kinds)) if isinstance(kinds, list) else (str(kinds),)
+    for each in conjunction(place.around()):
+        values = [each.schema["const"]] if "const" in each.schema else each.schema.get("enum", [])
+        if isinstance(values, list) and values and data_pointer(each.schema.get("const")) is None:
+            return tuple(dict.fromkeys(map(_type_of, values)))
+    return ()
+
+
+def _type_of(value: object) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    kinds = ((str, "string"), (int, "integer"), (Decimal | float, "number"), (list, "array"), (dict, "object"))
+    return next((name for kind, name in kinds if isinstance(value, kind)), "null")

@@ -1,0 +1,285 @@
+"""The values of each source for which something is left for the fields that depend on it, and the worst of them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from constrain.errors import UnsatisfiableSchemaError, UnsupportedSchemaError
+from constrain.json_schema.formats.moments import BOUNDED_FORMATS, spell_moment
+from constrain.json_schema.stages.bounds import (
+    COUNTS,
+    DIGITS,
+    FORMATS,
+    MAX_COUNTED,
+    NUMBERS,
+    WHOLE_DIGITS,
+    format_of,
+    types_of,
+)
+from constrain.json_schema.stages.pointers import show_path
+from constrain.json_schema.stages.ranges import Limit, Ranges, flat
+from constrain.json_schema.stages.rendering import render
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from constrain.json_schema.stages.bounds import Bound
+    from constrain.json_schema.stages.places import Place
+
+_NUMERIC = ("integer", "number")
+_COUNTED = {"Length": "string", "Items": "array", "Properties": "object"}
+_REPEATED = ("string", "integer", "boolean")
+
+
+class Projection:
+    """Narrows the sources of bounds, and finds the worst values.
+
+    ``usual_years``, ``sized_integers``: whether the policies ``years`` and ``integers`` bound what the schema leaves
+    open. ``notes``: warnings, about what is written less than the schema allows.
+    """
+
+    def __init__(
+        self,
+        bounds: list[Bound],
+        is_satisfiable: Callable[[dict[str, Any]], bool],
+        *,
+        usual_years: bool,
+        sized_integers: bool,
+    ) -> None:
+        self._bounds = bounds
+        self._is_satisfiable = is_satisfiable
+        self._ranges = Ranges(is_satisfiable)
+        self._usual_years = usual_years
+        self._sized_integers = sized_integers
+        self.notes: dict[str, None] = {}
+
+    def project(self) -> None:
+        """Narrows all sources, and sets ``worst`` of all bounds. Raises UnsupportedSchemaError."""
+        for bound in self._bounds:
+            self._check_types(bound)
+        for bound in self._bounds:
+            self._settle_years(bound)
+        for bound in reversed(self._bounds):  # later fields first: they narrow their sources, which may be targets
+            if bound.keyword in NUMBERS:
+                self._project_number(bound)
+            elif bound.keyword in FORMATS:
+                self._project_moment(bound)
+            elif bound.keyword in COUNTS:
+                self._project_count(bound)
+            else:
+                self._project_repeated(bound)
+        for bound in self._bounds:
+            bound.worst = self._worst(bound)
+        for bound in self._bounds:
+            if not bound.skippable:
+                self._require_some(bound)
+
+    # What a source and its target must be.
+
+    def _check_types(self, bound: Bound) -> None:
+        source, target = types_of(bound.source), types_of(bound.target)
+        wanted: tuple[str, ...] = _NUMERIC
+        of_target: tuple[str, ...] = _NUMERIC
+        if bound.keyword in FORMATS:
+            wanted = of_target = ("string",)
+        elif bound.keyword in COUNTS:
+            wanted, of_target = ("integer",), (_COUNTED[bound.keyword[3:]],)
+        elif bound.keyword == "const":
+            wanted, of_target = _REPEATED, target
+        elif bound.keyword == "enum":
+            wanted, of_target = ("array",), target
+        if not source or not set(source) <= set(wanted):
+            self._refuse(
+                bound,
+                f"{show_path(bound.source.path)} must be of the type {' or '.join(wanted)}, which its schema must name",
+            )
+        if not bound.repeats:
+            if not set(target) & set(of_target):
+                self._refuse(bound, f"name the type beside it: {' or '.join(of_target)}")
+            bound.skippable |= not set(target) <= set(of_target)
+        if bound.keyword in FORMATS:
+            name, other = format_of(bound.target), format_of(bound.source)
+            if name not in BOUNDED_FORMATS or name != other:
+                known = ", ".join(BOUNDED_FORMATS)
+                self._refuse(
+                    bound, f"both fields must have the same format, one of {known}, not {name!r} and {other!r}"
+                )
+        if bound.keyword == "enum":
+            place = bound.source
+            tail = place.tail()
+            kinds = () if tail is None or place.prefix()[1] else types_of(place.open(tail))
+            if len(kinds) != 1 or kinds[0] not in _REPEATED:
+                self._refuse(bound, f"the items of {show_path(place.path)} must have one of the types {_REPEATED}")
+        if bound.repeats and sum(_base(other.target) is _base(bound.target) for other in self._bounds) > 1:
+            self._refuse(bound, "a value that is repeated cannot depend on further fields; leave out the other $data")
+
+    @staticmethod
+    def _refuse(bound: Bound, message: str) -> None:
+        raise UnsupportedSchemaError(f"$data: {message}", pointer=bound.pointer)
+
+    def _settle_years(self, bound: Bound) -> None:
+        """Writes out the years of the policy, which otherwise depend on the bounds that the schema has."""
+        if bound.keyword in FORMATS:
+            for place in (bound.source, bound.target):
+                low, high = (
+                    self._ranges.moment(_own(place), bound.format, greatest=greatest, usual_years=self._usual_years)
+                    for greatest in (False, True)
+                )
+                if low <= high:
+                    ends = {"formatMinimum": low, "formatMaximum": high}
+                    spelled = {keyword: spell_moment(bound.format, end) for keyword, end in ends.items()}
+                    _narrow(place, {"format": bound.format, **spelled})
+
+    # Projection.
+
+    def _number(self, place: Place, *, greatest: bool) -> Any:
+        kind = "number" if "number" in types_of(place) else "integer"
+        return self._ranges.number(place, _own(place), kind, greatest=greatest)
+
+    def _project_number(self, bound: Bound) -> None:
+        source, lower = bound.source, bound.is_lower
+        limit = self._number(bound.target, greatest=lower)
+        if limit is not None and not bound.skippable:
+            open_ = bound.is_open or not limit.attained
+            _narrow(source, {bound.keyword_for(lower=not lower, open_=open_): limit.value})
+        if self._sized_integers and "number" not in types_of(bound.target):
+            for keyword, end in (("minimum", -(2**63)), ("maximum", 2**63 - 1)):
+                if self._number(bound.target, greatest=keyword == "maximum") is None:
+                    _narrow(bound.target, {keyword: end})
+        self._limit_digits(source)
+
+    def _project_moment(self, bound: Bound) -> None:
+        if bound.skippable:
+            return
+        name, lower = bound.format, bound.is_lower
+        limit = self._ranges.moment(_own(bound.target), name, greatest=lower, usual_years=False)
+        keyword = bound.keyword_for(lower=not lower, open_=bound.is_open)
+        _narrow(bound.source, {"format": name, keyword: spell_moment(name, limit)})
+
+    def _project_count(self, bound: Bound) -> None:
+        source = bound.source
+        kind = _COUNTED[bound.keyword[3:]]
+        if not bound.skippable:
+            limit = self._ranges.size(_own(bound.target), kind, greatest=bound.is_lower)
+            if limit is not None:
+                _narrow(source, {"maximum" if bound.is_lower else "minimum": limit})
+        least, most = (self._number(source, greatest=greatest) for greatest in (False, True))
+        if least is None or least.value < 0:
+            self._refuse(bound, f"{show_path(source.path)} counts something, so it needs a minimum of at least 0")
+        if most is None or most.value > MAX_COUNTED:
+            self._refuse(
+                bound, f"{show_path(source.path)} counts something, so it needs a maximum of at most {MAX_COUNTED}"
+            )
+
+    def _project_repeated(self, bound: Bound) -> None:
+        source, wanted = bound.source, _own(bound.target)
+        if bound.keyword == "enum":
+            tail = source.tail()
+            assert tail is not None
+            items = source.open(tail)
+            if "integer" in types_of(items):
+                self._limit_digits(items)
+            if not bound.skippable:
+                _narrow(source, {"minItems": 1})
+                if json.dumps(wanted, default=str) != json.dumps(_own(items), default=str) and wanted.keys() - {"type"}:
+                    _narrow(source, {"contains": wanted})
+            return
+        if "integer" in types_of(source):
+            self._limit_digits(source)
+        if not bound.skippable:
+            _narrow(source, wanted)
+
+    def _limit_digits(self, place: Place) -> None:
+        """Limits the digits of a source, so that all its values are exact in doubles."""
+        before, after = DIGITS, 0
+        limits = [self._number(place, greatest=greatest) for greatest in (False, True)]
+        if "number" in types_of(place):
+            if any(not {"multipleOf", "enum", "const"}.isdisjoint(each) for each in flat(_own(place))):
+                after = 0
+            elif None in limits:
+                before = WHOLE_DIGITS
+                after = DIGITS - before
+            else:
+                before = min(DIGITS, max(len(str(int(abs(limit.value)))) for limit in limits))
+                after = DIGITS - before
+        for keyword, limit in zip(("minimum", "maximum"), limits, strict=True):
+            if limit is None or abs(limit.value) >= 10**before:
+                most = 10**before - 1
+                _narrow(place, {keyword: most if keyword == "maximum" else -most})
+                self._note(place, f"has at most {before} digits{' before its point' if after else ''}")
+        if after:
+            _narrow(place, {"multipleOf": 10.0**-after})
+            self._note(place, f"has at most {after} digits after its point")
+
+    def _note(self, place: Place, narrowed: str) -> None:
+        self.notes.setdefault(f"{show_path(place.path)} is narrowed, as another field depends on it: it {narrowed}")
+
+    # The worst case.
+
+    def _worst(self, bound: Bound) -> dict[str, Any]:
+        if bound.repeats and bound.skippable and not bound.absent:
+            return {"not": {}}  # the other alternative is always left
+        if bound.repeats:
+            bound.may_refuse = True
+            source = bound.source
+            tail = source.tail()
+            place = source.open(tail) if bound.keyword == "enum" and tail is not None else source
+            above = [other.worst for other in self._bounds if _base(other.target) is place and other.worst is not None]
+            return {"allOf": [_own(place), *above]}
+        lower = bound.is_lower
+        if bound.keyword in FORMATS:
+            moment = self._ranges.moment(_own(bound.source), bound.format, greatest=lower, usual_years=False)
+            return bound.schema_of(spell_moment(bound.format, moment))
+        limit = self._number(bound.source, greatest=lower)
+        last = self._last(bound) if bound.absent else None
+        beyond = last is not None and (last.value < limit.value if lower else last.value > limit.value)
+        if last is not None and (beyond or (last.value == limit.value and bound.is_open)):
+            # A number ends at the byte behind it, which must be allowed if anything is left for some values.
+            bound.may_refuse = True
+            return {
+                bound.keyword_for(lower=lower, open_=False) if bound.keyword in NUMBERS else bound.keyword: last.value
+            }
+        if bound.is_open and not limit.attained:
+            return {bound.keyword_for(lower=lower, open_=False): limit.value}
+        return bound.schema_of(limit.value)
+
+    def _last(self, bound: Bound) -> Any:
+        """Returns the last value of a target, or its last size; ``None`` without any."""
+        if bound.keyword in NUMBERS:
+            limit = self._number(bound.target, greatest=bound.is_lower)
+            return limit if limit is not None and limit.attained else None
+        size = self._ranges.size(_own(bound.target), _COUNTED[bound.keyword[3:]], greatest=bound.is_lower)
+        return None if size is None else Limit(size)
+
+    def _require_some(self, bound: Bound) -> None:
+        """Raises an error if no value of the target is valid with all values of its sources."""
+        place = _base(bound.target)
+        worst = [other.worst for other in self._bounds if _base(other.target) is place and other.worst is not None]
+        if self._is_satisfiable({"allOf": [_own(bound.target), *worst]}):
+            return
+        if not self._is_satisfiable(_own(bound.source)):
+            message = f"no value of {show_path(bound.source.path)} leaves one for {show_path(bound.target.path)}"
+            raise UnsatisfiableSchemaError(message, pointer=bound.pointer)
+        cure = "give the fields minimum and maximum so that this cannot happen"
+        if {other.is_lower for other in self._bounds if other.target is bound.target} == {True, False}:
+            cure = "write it as a chain: low, then a value with low as its lower bound, then high with the value as its"
+        self._refuse(bound, f"some values of its sources leave nothing for {show_path(bound.target.path)}; {cure}")
+
+
+def _base(place: Place) -> Place:
+    """Returns the outermost schema that applies to the same value in any case."""
+    for each in place.around():
+        if each.key[0] == "anyOf" or not each.is_in_place:
+            return each
+    return place
+
+
+def _own(place: Place) -> dict[str, Any]:
+    """Returns the schema of a value without its bounds by other fields."""
+    return render(_base(place), finished=True)
+
+
+def _narrow(place: Place, schema: dict[str, Any]) -> None:
+    if schema not in place.extra:
+        place.extra.append(schema)

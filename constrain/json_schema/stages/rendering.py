@@ -1,0 +1,84 @@
+"""The schema of a tree for the values that are known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from constrain.json_schema.documents.keyword import KEYWORDS
+from constrain.json_schema.stages.bounds import FORMATS
+from constrain.json_schema.stages.ranges import merged
+
+if TYPE_CHECKING:
+    from constrain.json_schema.stages.bounds import Known
+    from constrain.json_schema.stages.places import Place
+
+
+def render(
+    place: Place, known: Known = (), items: tuple[int | None, ...] = (), *, finished: bool = False
+) -> dict[str, Any]:
+    """Returns the schema of a place inside of some items, whose indices are ``None`` if nothing is known inside.
+
+    Where a source is not known, its bound holds for all its values; with ``finished``, for a value that is written
+    already, it does not hold at all.
+    """
+    bounded = {bound.keyword for bound in place.bounds}
+    schema = {key: value for key, value in place.schema.items() if key not in bounded}
+    more = list(place.extra)
+    for bound in place.bounds:
+        wanted = bound.known(known, items)
+        if wanted is None and not finished:
+            wanted = bound.worst
+        if wanted is not None:
+            more.append(wanted)
+    dated = [each for each in more if "format" in each and each.keys() <= {"format", *FORMATS}]
+    if len(dated) > 1:
+        more = [each for each in more if each not in dated] + [merged(dated[0]["format"], dated)]
+    for (keyword, name), part in place.parts.items():
+        if keyword == "$ref":
+            more.insert(0, render(part, known, items, finished=finished))
+            del schema["$ref"]
+        elif name != -1:
+            inner = schema[keyword]
+            schema[keyword] = inner.copy()
+            schema[keyword][name] = render(part, known, items, finished=finished)
+    tail = place.tail()
+    if tail in place.parts:
+        _render_items(place, place.parts[tail], schema, known, items, finished=finished)
+    if not more:
+        return schema
+    if len(more) == 1 and all(key in KEYWORDS.annotations or key in ("$defs", "definitions") for key in schema):
+        return {**schema, **more[0]} if not schema.keys() & more[0].keys() else {**more[0], **_kept(schema)}
+    return {**schema, "allOf": [*schema.get("allOf", ()), *more]}
+
+
+def _kept(schema: dict[str, Any]) -> dict[str, Any]:
+    """Returns the schemas for references, and no annotations."""
+    return {key: value for key, value in schema.items() if key in ("$defs", "definitions")}
+
+
+def _render_items(
+    place: Place,
+    part: Place,
+    schema: dict[str, Any],
+    known: Known,
+    items: tuple[int | None, ...],
+    *,
+    finished: bool,
+) -> None:
+    """Adds the schemas of all items: those that are finished, the present one if something is known there, the rest."""
+    outer = len(items)
+    below = part.tree.numbers_below(part)
+    indices = [at[outer] for number, at, _ in known if number in below and len(at) > outer and at[:outer] == items]
+    unknown = (*items, None)
+    rest = render(part, known, unknown, finished=finished)
+    keyword, prefix = place.prefix()
+    if indices:
+        index = max(indices)
+        prefix = schema.get(keyword, prefix) if isinstance(schema.get(keyword), list) else prefix
+        earlier = render(part, known, unknown, finished=True)
+        present = render(part, known, (*items, index), finished=finished)
+        schema[keyword] = [*prefix, *[earlier] * (index - len(prefix)), present]
+        schema["additionalItems" if keyword == "items" else "items"] = rest
+    else:
+        assert place.tail() is not None
+        schema[place.tail()[0]] = rest  # type: ignore[index]

@@ -1,0 +1,140 @@
+"""A judge of schemas with ``$data`` that knows nothing of stages: it reads the values of a whole answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date, datetime, time
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+Schema = dict[str, Any]
+
+_TYPES: dict[str, Any] = {
+    "null": lambda value: value is None,
+    "boolean": lambda value: isinstance(value, bool),
+    "integer": lambda value: _is_number(value) and value == int(value),
+    "number": lambda value: _is_number(value),  # noqa: PLW0108 - defined below
+    "string": lambda value: isinstance(value, str),
+    "array": lambda value: isinstance(value, list),
+    "object": lambda value: isinstance(value, dict),
+}
+_READERS: dict[str, Any] = {
+    "date": date.fromisoformat,
+    "time": lambda text: time.fromisoformat(text.upper().replace("Z", "+00:00")),
+    "date-time": lambda text: datetime.fromisoformat(text.upper().replace("Z", "+00:00")),
+}
+
+
+def read(text: str) -> Any:
+    """Returns the value of a text, with exact numbers."""
+    return json.loads(text, parse_float=Decimal)
+
+
+def is_valid(schema: Schema, value: Any) -> bool:
+    """Returns whether a value is valid; objects have only keys that the schema names."""
+    return _fits(schema, schema, ((), [value]))
+
+
+Place = tuple[tuple[Any, ...], list[Any]]
+"""The steps to a value, and the values on the way, from the whole answer to the value itself."""
+
+
+def _fits(root: Schema, schema: Schema, at: Place) -> bool:
+    value = at[1][-1]
+    if "$ref" in schema:
+        definitions = root.get("$defs") or root["definitions"]
+        fits = _fits(root, definitions[schema["$ref"].rpartition("/")[2]], at)
+        if not fits or "draft-07" in root.get("$schema", ""):  # where keywords beside it do not count
+            return fits
+    kinds = schema.get("type", [])
+    if kinds and not any(_TYPES[kind](value) for kind in ([kinds] if isinstance(kinds, str) else kinds)):
+        return False
+    for keyword, given in schema.items():
+        known = _resolve(given["$data"], at) if isinstance(given, dict) and "$data" in given else given
+        if keyword in _CHECKS and not _CHECKS[keyword](value, known, schema.get("format")):
+            return False
+    if not all(_fits(root, each, at) for each in schema.get("allOf", ())):
+        return False
+    if "not" in schema and _fits(root, schema["not"], at):
+        return False
+    if "anyOf" in schema and not any(_fits(root, each, at) for each in schema["anyOf"]):
+        return False
+    if isinstance(value, dict):
+        declared = schema.get("properties", {})
+        if any(key not in value for key in schema.get("required", ())):
+            return False
+        return all(_fits(root, declared[key], _below(at, key)) for key in value if key in declared)
+    if isinstance(value, list):
+        prefix = schema.get("prefixItems", [])
+        rest = schema.get("items", {})
+        return all(
+            _fits(root, prefix[index] if index < len(prefix) else rest, _below(at, index))
+            for index in range(len(value))
+        )
+    return True
+
+
+def _below(at: Place, step: Any) -> Place:
+    return (*at[0], step), [*at[1], at[1][-1][step]]
+
+
+def _resolve(pointer: str, at: Place) -> Any:
+    levels, _, rest = pointer.partition("/")
+    found = at[1][0] if not levels else at[1][len(at[1]) - 1 - int(levels)]
+    for step in rest.split("/"):
+        found = found[int(step)] if isinstance(found, list) else found[step]
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+
+
+def _of_number(compare: Any) -> Any:
+    return lambda value, bound, _: not _is_number(value) or compare(Fraction(value), Fraction(Decimal(str(bound))))
+
+
+def _of_moment(compare: Any) -> Any:
+    def check(value: Any, bound: str, name: str) -> bool:
+        return not isinstance(value, str) or compare(_READERS[name](value), _READERS[name](bound))
+
+    return check
+
+
+def _of_size(kind: type, compare: Any) -> Any:
+    return lambda value, bound, _: not isinstance(value, kind) or compare(len(value), int(bound))
+
+
+def _is_format(value: Any, name: str, _: object) -> bool:
+    try:
+        return not isinstance(value, str) or name not in _READERS or bool(_READERS[name](value) or True)
+    except ValueError:
+        return False
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+_ORDERS = {
+    "inimum": lambda one, other: one >= other,
+    "aximum": lambda one, other: one <= other,
+    "xclusiveMinimum": lambda one, other: one > other,
+    "xclusiveMaximum": lambda one, other: one < other,
+}
+_CHECKS: dict[str, Any] = {
+    "const": lambda value, known, _: _same(value, known),
+    "enum": lambda value, known, _: any(_same(value, each) for each in known),
+    "format": _is_format,
+    "multipleOf": lambda value, step, _: not _is_number(value) or Fraction(value) % Fraction(str(step)) == 0,
+    "pattern": lambda value, pattern, _: not isinstance(value, str) or bool(re.search(pattern, value)),
+}
+for _end, _order in _ORDERS.items():
+    _letter = "e" if _end[0] == "x" else "m"
+    _CHECKS[_letter + _end] = _of_number(_order)
+    _CHECKS[f"format{_letter.upper()}{_end}"] = _of_moment(_order)
+for _noun, _kind in (("Length", str), ("Items", list), ("Properties", dict)):
+    _CHECKS[f"min{_noun}"] = _of_size(_kind, _ORDERS["inimum"])
+    _CHECKS[f"max{_noun}"] = _of_size(_kind, _ORDERS["aximum"])
