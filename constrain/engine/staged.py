@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from constrain.language.stages import Stage, Stages
     from constrain.vocabulary.vocabulary import Vocabulary
 
+_SEAM_TOKENS = 3
+"""Tokens that a text may take in another place beyond those of the first: there, its ends may be parts of tokens."""
+
 _KEPT_STAGES = 256
 """Grammars of further stages that a constraint keeps."""
 
@@ -124,7 +127,7 @@ class StagedMatcher(Matcher):
         if stage.repeats and most is not None:
             # of the tokens beyond those of the shortest way, each repetition has its share
             spare = most - self.n_accepted - self.min_tokens_left
-            most -= spare - spare // (1 + stage.repeats)
+            most -= spare - max(0, spare - _SEAM_TOKENS * stage.repeats) // (1 + stage.repeats)
         return self.change_to(self._staged.of(stage), most, list(self._limits[1]))
 
     def accept_many(self, token_ids: Sequence[int]) -> int:
