@@ -212,6 +212,8 @@ class _Schema:
         """The stages of the schema, if values depend on others."""
         from constrain.json_schema.stages.pointers import find_data
 
+        if "$data" not in self.text and "\\u00" not in self.text:
+            return None
         return None if find_data(parse_schema(self.text)) is None else self._compiled().stages
 
     def _compiled(self) -> CompiledSchema:
@@ -227,6 +229,7 @@ class _Schema:
             close_objects=self._close_objects,
             plain_integers=self._plain_integers,
             registry=self._registry,
+            in_stages=True,
             **self._policies,
         )
 

@@ -70,6 +70,7 @@ def compile_schema(
     keys_apart: bool = False,
     plain_integers: bool = False,
     arguments: ArgumentForm | None = None,
+    in_stages: bool = False,
     **policies: str,
 ) -> CompiledSchema:
     """Returns the grammar whose texts are the JSON texts of the values of ``schema``, under the given policies.
@@ -78,7 +79,8 @@ def compile_schema(
     ``referencing.Registry``) for references that leave the document; nothing is ever fetched.
     ``keys_apart``: keys and colons are separate lexemes, so that two such grammars can be read side by side.
     ``plain_integers``: integers have neither a fraction nor an exponent, whatever ``numbers`` says.
-    ``arguments``: the form in which the object is written as the arguments of a call. ``policies``: those of
+    ``arguments``: the form in which the object is written as the arguments of a call. ``in_stages``: whether the caller
+    follows ``CompiledSchema.stages``; otherwise ``$data`` is refused. ``policies``: those of
     ``language.policies.CHOICES``.
     Raises SchemaError (malformed), UnsupportedSchemaError (a keyword that cannot be enforced exactly),
     UnsatisfiableSchemaError (no value), PatternError and LimitError; ``pointer`` names the place.
@@ -92,17 +94,19 @@ def compile_schema(
     with compilation(), garbage_kept(), limits_at(""):
         before = steps_taken()
         pointer = find_data(schema)
-        compiled = _in_its_dialect(schema, options) if pointer is None else _in_stages(schema, options, pointer)
+        if pointer is not None and not in_stages:
+            message = (
+                "$data needs an answer that is one JSON text: it is not supported in tools, refusals and reasoning"
+            )
+            raise UnsupportedSchemaError(f"{message}, and in parts of other grammars", pointer=pointer)
+        compiled = _in_its_dialect(schema, options) if pointer is None else _in_stages(schema, options)
         return replace(compiled, steps=steps_taken() - before)
 
 
-def _in_stages(schema: Any, options: _Options, pointer: str) -> CompiledSchema:
-    """Compiles a schema some of whose keywords depend on the answer; ``pointer``: of the first one."""
+def _in_stages(schema: Any, options: _Options) -> CompiledSchema:
+    """Compiles a schema some of whose keywords depend on the answer."""
     from constrain.json_schema.stages.stages import read_stages  # few schemas have it
 
-    if options.keys_apart or options.arguments is not None:
-        message = "$data is supported in the schema of a whole answer only, not in tools and parts of other grammars"
-        raise UnsupportedSchemaError(message, pointer=pointer)
     policies = options.policies._asdict() | {"plain_integers": options.plain_integers}
     stages = read_stages(schema, policies, options.documents.registry, _compile_stage)
     compiled = _in_its_dialect(stages.schema(), options)

@@ -78,7 +78,7 @@ def _without_refused(schema: object, registry: object, policies: dict[str, str])
     remaining = copy.deepcopy(schema)
     while len(refused) < MAX_REFUSALS:
         try:
-            compile_schema(remaining, registry=registry, **policies)  # type: ignore[arg-type]
+            compile_schema(remaining, registry=registry, in_stages=True, **policies)  # type: ignore[arg-type]
         except ConstrainError as error:  # noqa: PERF203
             if error.pointer is None:
                 raise

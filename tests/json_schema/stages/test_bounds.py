@@ -343,18 +343,18 @@ def test_refused_options() -> None:
     with pytest.raises(UnsupportedSchemaError, match='property_order="schema"'):
         compiled(PAIR, property_order="any")
     with pytest.raises(UnsupportedSchemaError, match="whole answer only"):
-        compile_schema(PAIR, keys_apart=True)
+        compile_schema(PAIR)
     with pytest.raises(UnsatisfiableSchemaError):
         compiled(record(a=between(3, 5), b={**INTEGER, "minimum": data("1/a"), "maximum": 2}))
 
 
 def test_stages_of_equal_schemas_are_equal_and_can_be_pickled() -> None:
-    stages = compile_schema(PAIR).stages
+    stages = compile_schema(PAIR, in_stages=True).stages
     assert stages is not None
     copy = pickle.loads(pickle.dumps(stages))
-    assert copy == stages == compile_schema(dict(PAIR)).stages
+    assert copy == stages == compile_schema(dict(PAIR), in_stages=True).stages
     assert hash(copy) == hash(stages)
-    assert compile_schema(PAIR, whitespace="compact").stages != stages
+    assert compile_schema(PAIR, in_stages=True, whitespace="compact").stages != stages
     text = b'{"a": 1, "b'
     assert copy.begin().read(text).key == stages.begin().read(text[:4]).read(text[4:]).key == ((0, (), b"1"),)
 
