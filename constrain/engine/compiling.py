@@ -29,6 +29,7 @@ from constrain.language.policies import (
 )
 from constrain.language.schema_text import parse_schema, read_schema
 from constrain.language.source import Source
+from constrain.language.stages import DATA, mentions_data
 from constrain.suggestions import unknown_names
 from constrain.tables.columns import columns_in
 from constrain.vocabulary.vocabulary import as_vocabulary
@@ -210,11 +211,11 @@ class _Schema:
 
     def stages(self) -> Stages | None:
         """The stages of the schema, if values depend on others."""
-        from constrain.json_schema.stages.pointers import find_data
+        return self._compiled().stages if self._may_have_stages and mentions_data(parse_schema(self.text)) else None
 
-        if "$data" not in self.text and "\\u00" not in self.text:
-            return None
-        return None if find_data(parse_schema(self.text)) is None else self._compiled().stages
+    @property
+    def _may_have_stages(self) -> bool:
+        return DATA in self.text or "\\u" in self.text  # a key may be spelled with escapes
 
     def _compiled(self) -> CompiledSchema:
         from constrain.json_schema.compiler import compile_schema
@@ -229,7 +230,7 @@ class _Schema:
             close_objects=self._close_objects,
             plain_integers=self._plain_integers,
             registry=self._registry,
-            in_stages=True,
+            in_stages=True if self._may_have_stages else None,
             **self._policies,
         )
 

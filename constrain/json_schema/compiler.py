@@ -70,7 +70,7 @@ def compile_schema(
     keys_apart: bool = False,
     plain_integers: bool = False,
     arguments: ArgumentForm | None = None,
-    in_stages: bool = False,
+    in_stages: bool | None = False,
     **policies: str,
 ) -> CompiledSchema:
     """Returns the grammar whose texts are the JSON texts of the values of ``schema``, under the given policies.
@@ -80,8 +80,8 @@ def compile_schema(
     ``keys_apart``: keys and colons are separate lexemes, so that two such grammars can be read side by side.
     ``plain_integers``: integers have neither a fraction nor an exponent, whatever ``numbers`` says.
     ``arguments``: the form in which the object is written as the arguments of a call. ``in_stages``: whether the caller
-    follows ``CompiledSchema.stages``; otherwise ``$data`` is refused. ``policies``: those of
-    ``language.policies.CHOICES``.
+    follows ``CompiledSchema.stages``; otherwise ``$data`` is refused. ``None``: there is none, as the caller knows.
+    ``policies``: those of ``language.policies.CHOICES``.
     Raises SchemaError (malformed), UnsupportedSchemaError (a keyword that cannot be enforced exactly),
     UnsatisfiableSchemaError (no value), PatternError and LimitError; ``pointer`` names the place.
 
@@ -93,7 +93,7 @@ def compile_schema(
     options = _Options(Documents(registry), settled, keys_apart, plain_integers, arguments)
     with compilation(), garbage_kept(), limits_at(""):
         before = steps_taken()
-        pointer = find_data(schema)
+        pointer = None if in_stages is None else find_data(schema)
         if pointer is not None and not in_stages:
             message = (
                 "$data needs an answer that is one JSON text: it is not supported in tools, refusals and reasoning"

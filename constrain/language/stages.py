@@ -19,6 +19,27 @@ if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
 
 
+DATA = "$data"
+"""The only key of a reference to another value of the answer, in place of a JSON Schema keyword's value."""
+
+
+def mentions_data(document: object) -> bool:
+    """Returns whether ``$data`` is a key anywhere in a JSON value; few schemas have it."""
+    waiting = [document]
+    seen: set[int] = set()
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, (dict, list)) and id(part) not in seen:
+            seen.add(id(part))
+            if isinstance(part, list):
+                waiting.extend(part)
+            elif DATA in part:
+                return True
+            else:
+                waiting.extend(part.values())
+    return False
+
+
 class Stage(Protocol):
     """What is known of one text, read up to a byte. Immutable."""
 

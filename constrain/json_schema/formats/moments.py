@@ -6,6 +6,7 @@ and without a fraction, since the moments of one side, with all their offsets, h
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import date, datetime, timedelta
 from fractions import Fraction
@@ -27,6 +28,9 @@ BOUNDED_FORMATS = {
     "date-time": (0, date.max.toordinal() * _DAY_SECONDS - 1),
 }
 """The formats that may be bounded, with their first and last day or second."""
+
+FORMAT_BOUNDS = ("formatMinimum", "formatExclusiveMinimum", "formatMaximum", "formatExclusiveMaximum")
+"""The keywords of bounds."""
 
 
 def read_moment(name: str, text: object) -> Fraction | None:
@@ -60,6 +64,14 @@ def read_moment(name: str, text: object) -> Fraction | None:
         return None
     seconds = 60 * (60 * hour + minute) + second - (offset if found[5] == "+" else -offset)
     return number + seconds + (Fraction(found[4]) if found[4] else 0)
+
+
+def within(keyword: str, moment: Fraction, low: int, high: int) -> tuple[int, int]:
+    """Returns the days or seconds of a range that are within one more bound, one of FORMAT_BOUNDS."""
+    is_open = "Exclusive" in keyword
+    if keyword.endswith("Minimum"):
+        return max(low, math.floor(moment) + 1 if is_open else math.ceil(moment)), high
+    return low, min(high, math.ceil(moment) - 1 if is_open else math.floor(moment))
 
 
 def spell_moment(name: str, number: int) -> str:

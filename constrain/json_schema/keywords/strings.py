@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from constrain.errors import SchemaError, UnsupportedSchemaError
 from constrain.json_schema.documents.keyword import Keyword
 from constrain.json_schema.formats.expressions import INEXACT_FORMATS, LEFT_OUT, format_expression
 from constrain.json_schema.formats.generated import GENERATED_FORMATS
-from constrain.json_schema.formats.moments import BOUNDED_FORMATS, moments_between, read_moment
+from constrain.json_schema.formats.moments import BOUNDED_FORMATS, FORMAT_BOUNDS, moments_between, read_moment, within
 from constrain.json_schema.keywords.joining import greater, lesser
 from constrain.json_schema.shapes.quotes import quotes_at
 from constrain.json_schema.shapes.strings import StringShape, WiderFormat, matches_nothing, pattern_expression
@@ -90,25 +89,23 @@ _WIDER = {name: (WiderFormat(name),) for name in LEFT_OUT}
 
 
 def _bound_of_format(keyword: str) -> Handler:
-    """Returns the function of a bound of days and times."""
-    is_lower, is_open = keyword.endswith("Minimum"), "Exclusive" in keyword
+    """Returns the function of a bound of days and times; that of the first one in a schema reads all."""
 
     def bound(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-        if goals.policies.formats == "annotation":
-            return
         assert isinstance(at.schema, dict)
+        given = [each for each in FORMAT_BOUNDS if each in at.schema]
+        if goals.policies.formats == "annotation" or given[0] != keyword:
+            return
         name = at.schema.get("format")
         if name not in BOUNDED_FORMATS:
             message = f"{keyword} needs one of the formats {', '.join(BOUNDED_FORMATS)} beside it"
             raise UnsupportedSchemaError(message, pointer=at.pointer(keyword))
-        moment = read_moment(name, value)
-        if moment is None:
-            raise SchemaError(f"{keyword} must be a {name}, not {value!r:.80}", pointer=at.pointer(keyword))
         low, high = BOUNDED_FORMATS[name]
-        if is_lower:
-            low = math.floor(moment) + 1 if is_open else math.ceil(moment)
-        else:
-            high = math.ceil(moment) - 1 if is_open else math.floor(moment)
+        for each in given:
+            moment = read_moment(name, at.schema[each])
+            if moment is None:
+                raise SchemaError(f"{each} must be a {name}, not {at.schema[each]!r:.80}", pointer=at.pointer(each))
+            low, high = within(each, moment, low, high)
         if name != "date":
             narrowed = f"a {name} with a bound is narrowed: it is written in UTC (Z) and whole seconds"
             goals.warnings.setdefault(narrowed, at.pointer(keyword))

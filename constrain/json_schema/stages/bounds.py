@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from constrain.json_schema.formats.moments import read_moment
+from constrain.json_schema.formats.moments import FORMAT_BOUNDS, read_moment
 from constrain.json_schema.numbers.shape import exact
 from constrain.json_schema.stages.pointers import data_pointer
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from constrain.json_schema.stages.places import Place
 
 NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-FORMATS = ("formatMinimum", "formatMaximum", "formatExclusiveMinimum", "formatExclusiveMaximum")
+FORMATS = FORMAT_BOUNDS
 COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 REPEATS = ("const", "enum")
 

@@ -6,11 +6,9 @@ import re
 from typing import Any, NamedTuple
 
 from constrain.errors import SchemaError, UnsupportedSchemaError
-from constrain.json_schema.documents.keyword import KEYWORDS
 from constrain.json_schema.documents.subschemas import subschemas
-
-DATA = "$data"
-"""The only key of a reference to another field."""
+from constrain.json_schema.keywords.table import KEYWORDS
+from constrain.language.stages import DATA, mentions_data
 
 _RELATIVE = re.compile(r"(0|[1-9]\d*)((?:/[^#]*)?)")
 
@@ -52,6 +50,8 @@ def without_data(value: Any) -> Any:
 
 def find_data(document: object) -> str | None:
     """Returns the pointer of the first keyword of a schema whose value is another field; ``None`` if there is none."""
+    if not mentions_data(document):
+        return None
     waiting: list[tuple[str, object]] = [("", document)]
     seen: set[int] = set()
     while waiting:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from constrain.errors import UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.json_schema.documents.keyword import KEYWORDS
-from constrain.json_schema.formats.moments import BOUNDED_FORMATS, read_moment, spell_moment
+from constrain.json_schema.formats.moments import BOUNDED_FORMATS, FORMAT_BOUNDS, read_moment, spell_moment, within
 from constrain.json_schema.numbers.shape import exact
-from constrain.json_schema.stages.bounds import DIGITS, FORMATS, NUMBERS
+from constrain.json_schema.stages.bounds import DIGITS, NUMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,14 +33,8 @@ def merged(name: str, schemas: list[dict[str, Any]]) -> dict[str, Any]:
     low, high = BOUNDED_FORMATS[name]
     for schema in schemas:
         for keyword, value in schema.items():
-            moment = read_moment(name, value)
-            if moment is None:
-                continue
-            is_open = "Exclusive" in keyword
-            if keyword.endswith("Minimum"):
-                low = max(low, math.floor(moment) + 1 if is_open else math.ceil(moment))
-            else:
-                high = min(high, math.ceil(moment) - 1 if is_open else math.floor(moment))
+            if keyword in FORMAT_BOUNDS and (moment := read_moment(name, value)) is not None:
+                low, high = within(keyword, moment, low, high)
     if low > high:
         return {"not": {}}
     return {"format": name, "formatMinimum": spell_moment(name, low), "formatMaximum": spell_moment(name, high)}
@@ -112,7 +106,7 @@ class Ranges:
         if low is None or high is None:  # no moment is left
             return first if greatest else last
         number = int(high if greatest else low)
-        if not all(_is_known(each, (*FORMATS, "format")) for each in flat(schema)):
+        if not all(_is_known(each, (*FORMAT_BOUNDS, "format")) for each in flat(schema)):
             limit = self._search(
                 {"allOf": [schema, {"format": name}]},
                 (int(low), int(high)),

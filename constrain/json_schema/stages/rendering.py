@@ -31,8 +31,9 @@ def render(
         if wanted is not None:
             more.append(wanted)
     dated = [each for each in more if "format" in each and each.keys() <= {"format", *FORMATS}]
-    if len(dated) > 1:
-        more = [each for each in more if each not in dated] + [merged(dated[0]["format"], dated)]
+    if dated:  # one bound instead of several: each costs a pattern
+        own = {key: schema.pop(key) for key in FORMATS if key in schema}
+        more = [each for each in more if each not in dated] + [merged(dated[0]["format"], [own, *dated])]
     for (keyword, name), part in place.parts.items():
         if keyword == "$ref":
             more.insert(0, render(part, known, items, finished=finished))

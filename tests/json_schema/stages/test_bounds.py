@@ -13,7 +13,7 @@ import constrain
 from constrain import SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.json_schema.compiler import compile_schema
 from tests.json_schema.stages.judging import Schema, is_valid
-from tests.support import byte_vocabulary, for_each
+from tests.support import LONG, byte_vocabulary, for_each
 
 VOCABULARY = byte_vocabulary()
 INTEGER: Schema = {"type": "integer"}
@@ -197,35 +197,29 @@ def require_exact(schema: Schema, answers: list[Any]) -> None:
     constraint = compiled(schema)
     assert constraint.staged is not None
     accepted = 0
-    for answer in answers:
+    for answer in (each for at, each in enumerate(answers) if LONG or at % 3 == 0 or is_valid(schema, each)):
         order = answer
         if isinstance(answer, dict) and "properties" in schema:
             order = dict(sorted(answer.items()))
         text = json.dumps(order, separators=(",", ":"), ensure_ascii=False)
         assert constraint.accepts(text) == is_valid(schema, answer), text
         accepted += constraint.accepts(text)
-    assert 0 < accepted < len(answers)
+    assert 0 < accepted < len(answers), accepted
 
 
 @for_each(
-    "name, texts",
-    ("date", ["2024-02-28", "2024-02-29", "2024-03-01"]),
-    ("time", ["00:00:00Z", "00:00:01Z", "23:59:59Z"]),
-    ("date-time", ["2024-02-28T23:59:59Z", "2024-02-29T00:00:00Z", "2999-12-31T23:59:59Z"]),
+    "name, keyword, texts",
+    ("date", "formatMinimum", ["2024-02-28", "2024-02-29", "2024-03-01"]),
+    ("time", "formatExclusiveMaximum", ["00:00:00Z", "00:00:01Z", "23:59:59Z"]),
+    ("date-time", "formatMaximum", ["2024-02-28T23:59:59Z", "2024-02-29T00:00:00Z", "2999-12-31T23:59:59Z"]),
 )
-def test_days_and_times(name: str, texts: list[str]) -> None:
+def test_days_and_times(name: str, keyword: str, texts: list[str]) -> None:
     field = {"type": "string", "format": name}
-    for keyword in ("formatMinimum", "formatMaximum", "formatExclusiveMinimum", "formatExclusiveMaximum"):
-        constraint = compiled(record(a=field, b={**field, keyword: data("1/a")}), years="1000-2999")
-        for at, one in enumerate(texts):
-            for number, other in enumerate(texts):
-                right = number >= at if keyword.endswith("Minimum") else number <= at
-                right &= number != at or "Exclusive" not in keyword
-                assert constraint.accepts(json.dumps({"a": one, "b": other}, separators=(",", ":"))) == right, (
-                    keyword,
-                    one,
-                    other,
-                )
+    schema = record(a=field, b={**field, keyword: data("1/a")})
+    constraint = compiled(schema, years="1000-2999")
+    for one, other in itertools.product(texts, repeat=2):
+        text = json.dumps({"a": one, "b": other}, separators=(",", ":"))
+        assert constraint.accepts(text) == is_valid(schema, json.loads(text)), text
 
 
 def test_first_field_has_only_values_that_leave_one_for_the_second() -> None:
@@ -342,7 +336,7 @@ def test_refused_schemas(schema: Schema, pointer: str, words: str) -> None:
 def test_refused_options() -> None:
     with pytest.raises(UnsupportedSchemaError, match='property_order="schema"'):
         compiled(PAIR, property_order="any")
-    with pytest.raises(UnsupportedSchemaError, match="whole answer only"):
+    with pytest.raises(UnsupportedSchemaError, match="one JSON text"):
         compile_schema(PAIR)
     with pytest.raises(UnsatisfiableSchemaError):
         compiled(record(a=between(3, 5), b={**INTEGER, "minimum": data("1/a"), "maximum": 2}))
