@@ -7,6 +7,7 @@ import re
 from datetime import date, time
 from decimal import Decimal
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 from weakref import WeakValueDictionary
@@ -22,7 +23,13 @@ if TYPE_CHECKING:
 MAX_TABLE_VALUES = 10_000_000
 """Values of one column of a table, equal ones and gaps included. Beyond: LimitError."""
 
-_NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+_AT_ONCE = 10_000
+"""Values that are read at once: most columns have one kind of values, for which there is a short way."""
+
+_NUMBER = re.compile(rb"^(?!-0$)-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?$", re.MULTILINE)
+"""Numbers among the lines of texts that are spelled as in a ``NumberTable``; ``_OTHER_NUMBER``: others."""
+
+_OTHER_NUMBER = re.compile(rb"^-?(?:0|[1-9][0-9]*)\.[0-9]*0$|^-0$", re.MULTILINE)
 _TRUTHS = {b"true": True, b"false": False}
 _DIGEST = re.compile(r'"digest"\s*:\s*"([0-9a-f]{64})"')
 
@@ -56,8 +63,9 @@ class Column:
         """The numbers, those among texts included."""
         if not self.is_text or self.strings is None:
             return self.listed
-        found = (text.decode() for text in self.strings.texts if _NUMBER.fullmatch(text))
-        spelled = [spell_number(Decimal(text)) for text in found]
+        lines = self.strings.texts.lines()
+        spelled = [text.decode() for text in _NUMBER.findall(lines)]
+        spelled += [spell_number(Decimal(text.decode())) for text in _OTHER_NUMBER.findall(lines)]
         return NumberTable.of(spelled) if spelled else None
 
     @cached_property
@@ -108,29 +116,44 @@ def read_column(values: Iterable[object], name: str, *, is_text: bool = False) -
 
 def _strings(values: Iterable[object], name: str, numbers: list[str], truths: set[bool]) -> Iterator[str]:
     """Yields the strings among some values, and adds the others to their kind."""
-    for count, value in enumerate(values):
-        if count == MAX_TABLE_VALUES:
+    rest, count = iter(values), 0
+    while piece := list(islice(rest, _AT_ONCE)):
+        count += len(piece)
+        if count > MAX_TABLE_VALUES:
             raise LimitError(
                 f"there are more values than MAX_TABLE_VALUES = {MAX_TABLE_VALUES}; leave out rows that nobody names"
             )
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, bool):
-            truths.add(value)
-        elif isinstance(value, int | float | Decimal):
-            try:
-                numbers.append(spell_number(value))
-            except ValueError as error:
-                raise SchemaError(f"{name}: {error}") from None
-        elif isinstance(value, date | time):
-            yield value.isoformat()
-        elif isinstance(value, UUID):
-            yield str(value)
-        elif value is not None:
-            raise SchemaError(
-                f"{name} has a value of the type {type(value).__name__}, {value!r:.80}; the values of a table are "
-                "strings, numbers, booleans and dates"
-            )
+        kinds = {*map(type, piece)}
+        if kinds == {str}:
+            yield from piece  # type: ignore[misc]  # all are strings
+        elif kinds == {int}:
+            numbers += map(str, piece)
+        else:
+            for value in piece:
+                yield from _read_value(value, name, numbers, truths)
+
+
+def _read_value(value: object, name: str, numbers: list[str], truths: set[bool]) -> tuple[str, ...]:
+    """Returns a string among some values; adds a value of another kind to its kind."""
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, bool):
+        truths.add(value)
+    elif isinstance(value, int | float | Decimal):
+        try:
+            numbers.append(spell_number(value))
+        except ValueError as error:
+            raise SchemaError(f"{name}: {error}") from None
+    elif isinstance(value, date | time):
+        return (value.isoformat(),)
+    elif isinstance(value, UUID):
+        return (str(value),)
+    elif value is not None:
+        raise SchemaError(
+            f"{name} has a value of the type {type(value).__name__}, {value!r:.80}; the values of a table are strings, "
+            "numbers, booleans and dates"
+        )
+    return ()
 
 
 def find_column(digest: str) -> Column | None:

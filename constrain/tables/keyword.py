@@ -99,7 +99,7 @@ def bound_expressions(tables: Mapping[str, Any]) -> Iterator[LiteralTable]:
             yield column.strings
         if column.numbers is not None:
             yield column.numbers.expression
-            yield column.numbers.among(value for value in column.numbers if isinstance(value, int)).expression
+            yield column.numbers.where(lambda value: isinstance(value, int)).expression
 
 
 def with_tables(schema: str, bound: Mapping[str, Any]) -> str:

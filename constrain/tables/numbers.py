@@ -10,7 +10,7 @@ from constrain import kernel
 from constrain.language.tree import LiteralTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 MAX_TABLE_DIGITS = 4000
 """Digits of a number in a table, those before and those after the point. Beyond: SchemaError."""
@@ -29,10 +29,12 @@ class NumberTable(Sequence["int | Decimal"]):
         """Returns the numbers with these spellings, made by ``spell_number``."""
         return cls(LiteralTable.of(kernel.Texts(spelled)))
 
-    def among(self, values: Iterable[int | Decimal]) -> NumberTable:
-        """Returns some of these numbers as a table."""
-        kept = [*values]
-        return self if len(kept) == len(self) else NumberTable.of(map(spell_number, kept))
+    def where(self, *tests: Callable[[int | Decimal], bool]) -> NumberTable:
+        """Returns the numbers for which all functions are true."""
+        pairs = list(zip(self, self.expression.texts.lines().decode().split(), strict=True))
+        for admits in tests:
+            pairs = [pair for pair in pairs if admits(pair[0])]
+        return self if len(pairs) == len(self) else NumberTable.of(text for _, text in pairs)
 
     def in_both(self, other: NumberTable) -> NumberTable:
         """Returns the numbers that both have."""
@@ -75,7 +77,9 @@ def spell_number(value: float | Decimal) -> str:
     """Returns the one spelling of a finite number. Raises ValueError for others, and for too many digits."""
     if isinstance(value, int):
         return str(int(value))
-    exact = Decimal(float.__repr__(value)) if isinstance(value, float) else value
+    if isinstance(value, float) and "e" not in (text := float.__repr__(value)) and "n" not in text:  # 1e-07, inf, nan
+        return "0" if value == 0 else text.removesuffix(".0")
+    exact = Decimal(text) if isinstance(value, float) else value
     if not exact.is_finite():
         raise ValueError(f"{value} is no number that JSON has")
     exponent = exact.as_tuple().exponent

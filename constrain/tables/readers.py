@@ -6,6 +6,7 @@ import csv
 import sqlite3
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -51,7 +52,7 @@ class SqliteReader:
 
             def values(column: str) -> Iterator[object]:
                 query = f"SELECT {_quoted(column)} FROM {_quoted(self.table)}"  # noqa: S608 - names that were found
-                return (value for (value,) in database.execute(query))
+                return chain.from_iterable(database.execute(query))
 
             return _read_all(place, [name for name, *_ in about], self.columns, values)
 
@@ -126,7 +127,7 @@ class FileReader:
 
             def values(column: str) -> Iterator[object]:
                 batches = file.iter_batches(columns=[column])
-                return (value for batch in batches for value in batch.column(0).to_pylist())
+                return chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
 
             return _read_all(self.path, file.schema_arrow.names, self.columns, values)
 

@@ -14,7 +14,9 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from itertools import islice
+from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import LimitError
@@ -23,7 +25,7 @@ from constrain.tables.numbers import NumberTable
 from constrain.work import MAX_ALTERNATIVES, spend
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
 Number = int | Decimal
 """An exact decimal number; whole ones are ``int``."""
@@ -163,15 +165,29 @@ def _among_table(a: NumberShape, b: NumberShape) -> NumberShape | None:
     assert isinstance(a.values, NumberTable)
     spend(len(a.values) // TABLE_VALUES_PER_STEP)
     integer = a.integer or b.integer
-    if b == ANY_INTEGER and a.values.are_whole:
-        return a._replace(integer=True)
     if isinstance(b.values, NumberTable):
         values = a.values.in_both(b.values)
-        return a._replace(values=values, integer=integer) if values else None
-    excluded = frozenset(b.excluded)
-    bounds = b._replace(excluded=())
-    values = a.values.among(value for value in a.values if value not in excluded and admits_number(bounds, value))
+    elif b == ANY_INTEGER:
+        values = a.values if a.values.are_whole else a.values.where(lambda value: value.__class__ is int)
+    else:
+        values = a.values.where(*_tests_of(b))
     return a._replace(values=values, integer=integer) if values else None
+
+
+def _tests_of(shape: NumberShape) -> Iterator[Callable[[Number], bool]]:
+    """Yields what ``admits_number`` asks, as functions for millions of numbers."""
+    if (low := shape.minimum) is not None:
+        yield partial(lt if shape.exclusive_minimum else le, low)
+    if (high := shape.maximum) is not None:
+        yield partial(gt if shape.exclusive_maximum else ge, high)
+    if shape.integer:
+        yield lambda value: value.__class__ is int
+    if shape.multiple is not None or shape.not_multiples:
+        divisible = NumberShape(multiple=shape.multiple, not_multiples=shape.not_multiples)
+        yield partial(admits_number, divisible)
+    if shape.excluded:
+        excluded = frozenset(shape.excluded)
+        yield lambda value: value not in excluded
 
 
 def lcm(a: Fraction, b: Fraction) -> Fraction:
@@ -289,15 +305,14 @@ def plainly_whole(shapes: tuple[NumberShape, ...]) -> tuple[NumberShape, ...]:
     """Returns the same numbers, with the whole ones spelled as integers."""
     found: list[NumberShape | None] = []
     for shape in shapes:
-        if shape.integer:
+        if shape.integer or isinstance(shape.values, NumberTable):  # whose spellings are plain
             found.append(shape)
         elif shape.values is None:
             found.append(nonempty(shape._replace(integer=True)))
             found.append(nonempty(shape._replace(not_multiples=(*shape.not_multiples, ONE))))
         else:
             for whole in (True, False):
-                those = (value for value in shape.values if is_multiple(value, ONE) == whole)
-                values = shape.values.among(those) if isinstance(shape.values, NumberTable) else tuple(those)
+                values = tuple(value for value in shape.values if is_multiple(value, ONE) == whole)
                 found.append(shape._replace(integer=whole, values=values) if values else None)
     return tuple(shape for shape in found if shape is not None)
 
