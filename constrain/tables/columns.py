@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from datetime import date, time
 from decimal import Decimal
@@ -154,6 +155,16 @@ def _read_value(value: object, name: str, numbers: list[str], truths: set[bool])
             "numbers, booleans and dates"
         )
     return ()
+
+
+def json_text(value: object) -> str:
+    """Returns a value of a table as JSON has it. Raises SchemaError for one that no answer can contain."""
+    numbers: list[str] = []
+    truths: set[bool] = set()
+    strings = _read_value(value, "the table", numbers, truths)
+    if strings:
+        return json.dumps(strings[0], ensure_ascii=False)
+    return numbers[0] if numbers else "true" if True in truths else "false" if truths else "null"
 
 
 def find_column(digest: str) -> Column | None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import csv
 import sqlite3
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from constrain.errors import ConstrainError, SchemaError
 from constrain.suggestions import did_you_mean
 from constrain.tables.columns import Column, read_column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 Columns: TypeAlias = "dict[str, Column | ConstrainError]"
 """Columns by name; in place of one that cannot be used, the reason."""
@@ -23,12 +23,58 @@ Columns: TypeAlias = "dict[str, Column | ConstrainError]"
 _TEXT, _PARQUET = (".csv",), (".parquet",)
 
 
+class Opened(NamedTuple):
+    """A source that is open.
+
+    Attributes:
+        place: its name in messages.
+        columns: names of the columns that there are.
+        rows: function that yields the values of some columns, row by row.
+        is_text: whether all values are texts.
+    """
+
+    place: str
+    columns: list[str]
+    rows: Callable[[Sequence[str]], Iterable[Sequence[object]]]
+    is_text: bool = False
+
+
 class Reader(Protocol):
     """Where a table comes from."""
 
-    def read(self) -> Columns:
-        """Reads all columns. Raises SchemaError and LimitError with the name of the source."""
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The columns to read; ``None`` for all."""
         ...
+
+    def open(self) -> AbstractContextManager[Opened]:
+        """Opens the source. Its own errors become SchemaErrors with its name."""
+        ...
+
+
+def read_columns(reader: Reader) -> Columns:
+    """Reads columns one after the other. Raises SchemaError and LimitError with the name of the source.
+
+    One that was not asked for may have values that cannot be used.
+    """
+    read: Columns = {}
+    with reader.open() as source:
+        for name in source.columns if reader.columns is None else reader.columns:
+            _require("column", name, source.columns, source.place)
+            values = chain.from_iterable(source.rows([name]))
+            try:
+                read[name] = read_column(values, f"the column {name!r} of {source.place}", is_text=source.is_text)
+            except ConstrainError as error:
+                if reader.columns is not None:
+                    raise
+                read[name] = error
+    return read
+
+
+def read_rows(reader: Reader, columns: Sequence[str]) -> list[Sequence[object]]:
+    """Returns the values of columns, which there are, row by row. Raises SchemaError."""
+    with reader.open() as source:
+        return list(source.rows(columns))
 
 
 @dataclass(frozen=True)
@@ -39,8 +85,9 @@ class SqliteReader:
     table: str
     columns: tuple[str, ...] | None
 
-    def read(self) -> Columns:
-        """Reads all columns."""
+    @contextmanager
+    def open(self) -> Iterator[Opened]:
+        """Opens the database."""
         if not Path(self.path).is_file():  # SQLite would make an empty database
             raise SchemaError(f"there is no database {self.path}")
         place = f"the table {self.table!r} of {self.path}"
@@ -48,13 +95,13 @@ class SqliteReader:
             database.execute("BEGIN")
             named = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
             _require("table", self.table, [name for (name,) in named], self.path)
-            about = database.execute(f"SELECT * FROM {_quoted(self.table)} LIMIT 0").description  # noqa: S608 - a name that was found
 
-            def values(column: str) -> Iterator[object]:
-                query = f"SELECT {_quoted(column)} FROM {_quoted(self.table)}"  # noqa: S608 - names that were found
-                return chain.from_iterable(database.execute(query))
+            def rows(columns: Sequence[str]) -> sqlite3.Cursor:
+                wanted = ", ".join(map(_quoted, columns))
+                return database.execute(f"SELECT {wanted} FROM {_quoted(self.table)}")  # noqa: S608 - names that are there
 
-            return _read_all(place, [name for name, *_ in about], self.columns, values)
+            about = database.execute(f"SELECT * FROM {_quoted(self.table)} LIMIT 0")  # noqa: S608 - a name that is there
+            yield Opened(place, [name for name, *_ in about.description], rows)
 
 
 @dataclass(frozen=True)
@@ -65,8 +112,9 @@ class SqlReader:
     table: str
     columns: tuple[str, ...] | None
 
-    def read(self) -> Columns:
-        """Reads all columns."""
+    @contextmanager
+    def open(self) -> Iterator[Opened]:
+        """Opens the database."""
         try:
             import sqlalchemy as sql
         except ImportError as error:
@@ -79,13 +127,12 @@ class SqlReader:
             with _errors_of(place, sql.exc.SQLAlchemyError), engine.connect() as connection:
                 inspector = sql.inspect(connection)
                 _require("table", self.table, [*inspector.get_table_names(), *inspector.get_view_names()], shown)
-                named = [each["name"] for each in inspector.get_columns(self.table)]
 
-                def values(column: str) -> Iterator[object]:
-                    query: Any = sql.select(sql.column(column)).select_from(sql.table(self.table))
-                    return iter(connection.execution_options(stream_results=True).execute(query).scalars())
+                def rows(columns: Sequence[str]) -> Iterable[Sequence[object]]:
+                    query: Any = sql.select(*map(sql.column, columns)).select_from(sql.table(self.table))
+                    return connection.execution_options(stream_results=True).execute(query)
 
-                return _read_all(place, named, self.columns, values)
+                yield Opened(place, [each["name"] for each in inspector.get_columns(self.table)], rows)
         finally:
             engine.dispose()
 
@@ -97,27 +144,31 @@ class FileReader:
     path: str
     columns: tuple[str, ...] | None
 
-    def read(self) -> Columns:
-        """Reads all columns."""
+    def open(self) -> AbstractContextManager[Opened]:
+        """Opens the file."""
         end = Path(self.path).suffix.lower()
-        if end in _PARQUET:
-            return self._read_parquet()
-        if end not in _TEXT:
+        if end not in (".csv", ".parquet"):
             raise SchemaError(f"the name of {self.path} does not say what it is; it must end in .csv or .parquet")
+        return self._open_csv() if end == ".csv" else self._open_parquet()
+
+    @contextmanager
+    def _open_csv(self) -> Iterator[Opened]:
         with _errors_of(self.path, csv.Error, OSError, UnicodeError):
             with Path(self.path).open(encoding="utf-8-sig", newline="") as file:
                 header = next(csv.reader(file), [])
 
-            def values(column: str) -> Iterator[object]:
-                at = header.index(column)
+            def rows(columns: Sequence[str]) -> Iterator[Sequence[object]]:
+                places = [header.index(column) for column in columns]
                 with Path(self.path).open(encoding="utf-8-sig", newline="") as file:
-                    rows = csv.reader(file, strict=True)
-                    next(rows, None)
-                    yield from (row[at] for row in rows if len(row) > at and row[at])
+                    read = csv.reader(file, strict=True)
+                    next(read, None)
+                    for row in read:
+                        yield [(row[at] if at < len(row) else "") or None for at in places]
 
-            return _read_all(self.path, header, self.columns, values, is_text=True)
+            yield Opened(self.path, header, rows, is_text=True)
 
-    def _read_parquet(self) -> Columns:
+    @contextmanager
+    def _open_parquet(self) -> Iterator[Opened]:
         try:
             import pyarrow as pa
             from pyarrow.parquet import ParquetFile
@@ -125,32 +176,11 @@ class FileReader:
             raise ImportError("Table.file needs pyarrow for Parquet: pip install 'constrain-llm[tables]'") from error
         with _errors_of(self.path, pa.ArrowException, OSError), ParquetFile(self.path) as file:
 
-            def values(column: str) -> Iterator[object]:
-                batches = file.iter_batches(columns=[column])
-                return chain.from_iterable(batch.column(0).to_pylist() for batch in batches)
+            def rows(columns: Sequence[str]) -> Iterator[Sequence[object]]:
+                for batch in file.iter_batches(columns=list(columns)):
+                    yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
 
-            return _read_all(self.path, file.schema_arrow.names, self.columns, values)
-
-
-def _read_all(
-    place: str,
-    there: list[str],
-    wanted: tuple[str, ...] | None,
-    values: Callable[[str], Iterable[object]],
-    *,
-    is_text: bool = False,
-) -> Columns:
-    """Reads columns one after the other. One that was not asked for may have values that cannot be used."""
-    read: Columns = {}
-    for name in there if wanted is None else wanted:
-        _require("column", name, there, place)
-        try:
-            read[name] = read_column(values(name), f"the column {name!r} of {place}", is_text=is_text)
-        except ConstrainError as error:
-            if wanted is not None:
-                raise
-            read[name] = error
-    return read
+            yield Opened(self.path, file.schema_arrow.names, rows)
 
 
 def _require(kind: str, name: str, there: list[str], place: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.errors import ConstrainError, SchemaError
 from constrain.tables.columns import Column, read_column
+from constrain.tables.dependent import Dependent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,8 @@ class Table:
 
     def __init__(self, values: Iterable[Any] | Mapping[str, Iterable[Any]]) -> None:
         self._reader: Reader | None = None
-        self._columns = _read_values(values)
+        self._dependent: dict[tuple[str, ...], Dependent] = {}
+        self._columns, self._rows = _read_values(values)
 
     @classmethod
     def sqlite(cls, path: str | PathLike[str], table: str, columns: Sequence[str] | None = None) -> Table:
@@ -63,8 +65,10 @@ class Table:
 
     @classmethod
     def _read(cls, reader: Reader) -> Table:
+        from constrain.tables.readers import read_columns
+
         table = cls.__new__(cls)
-        table._reader, table._columns = reader, reader.read()
+        table._reader, table._columns, table._rows, table._dependent = reader, read_columns(reader), None, {}
         return table
 
     def refresh(self) -> None:
@@ -74,7 +78,9 @@ class Table:
         """
         if self._reader is None:
             raise TypeError("this table was made of values, not of a database or file; make a new one to change them")
-        self._columns = self._reader.read()
+        from constrain.tables.readers import read_columns
+
+        self._columns, self._dependent = read_columns(self._reader), {}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -104,6 +110,34 @@ class Table:
     def find(self, name: str) -> Column | ConstrainError:
         """Returns a column that there is, or the reason why it cannot be used."""
         return self._columns[name]
+
+    def dependent(self, column: str, others: Sequence[str]) -> Dependent:
+        """Returns the values of a column by those of others. The first call reads them again, and takes longest.
+
+        Raises SchemaError, also for a database or file that has changed since the table was read.
+        """
+        names = (*others, column)
+        if (known := self._dependent.get(names)) is not None:
+            return known
+        wanted = [self.column(name).digest for name in names]
+        if self._reader is None:
+            assert self._rows is not None
+            rows: Iterable[Sequence[object]] = zip(*(self._rows[name] for name in names), strict=True)
+        else:
+            from constrain.tables.readers import read_rows
+
+            is_text = self.column(column).is_text
+            rows = read_rows(self._reader, names)
+            columns = zip(*rows, strict=True) if rows else [()] * len(names)
+            found = [read_column(each, "the table", is_text=is_text).digest for each in columns]
+            if found != wanted:
+                raise SchemaError(f"the source of {self!r} has changed since it was read: call refresh")
+        made = self._dependent[names] = Dependent(rows, tuple(others), f"the column {column!r}")
+        return made
+
+    def given(self, column: str, values: Mapping[str, object]) -> Column:
+        """Returns the values of a column in rows with given values of others: of cities, those of a country."""
+        return self.dependent(column, sorted(values)).given(values)
 
 
 def split_name(given: str) -> tuple[str, str]:
@@ -135,19 +169,24 @@ def _names(columns: Sequence[str] | None) -> tuple[str, ...] | None:
     return None if columns is None else tuple(columns)
 
 
-def _read_values(values: Any) -> Columns:
+def _read_values(values: Any) -> tuple[Columns, dict[str, list[object]] | None]:
+    """Returns the columns of some values; and, if there are several, their values row by row."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise TypeError(f"the values of a table are an iterable, not {type(values).__name__}")
     if isinstance(values, Mapping):
-        return {name: read_column(column, f"the column {name!r}") for name, column in values.items()}
-    rows = iter(values)
-    first = next(rows, None)
-    if not hasattr(first, "keys"):
-        return {"": read_column(chain([first], rows), "the list of values")}
-    columns: dict[str, list[object]] = {}
-    for row in chain([first], rows):
-        if not hasattr(row, "keys"):
-            raise TypeError(f"the rows of a table are mappings, but one is {row!r:.80}")
-        for name in row.keys():  # noqa: SIM118 - rows of sqlite3 are no mappings
-            columns.setdefault(name, []).append(row[name])
-    return {name: read_column(column, f"the column {name!r}") for name, column in columns.items()}
+        columns = {name: list(column) for name, column in values.items()}
+    else:
+        rows = iter(values)
+        first = next(rows, None)
+        if not hasattr(first, "keys"):
+            return {"": read_column(chain([first], rows), "the list of values")}, None
+        found = [_read_row(row) for row in chain([first], rows)]
+        columns = {name: [row.get(name) for row in found] for name in dict.fromkeys(chain.from_iterable(found))}
+    read: Columns = {name: read_column(column, f"the column {name!r}") for name, column in columns.items()}
+    return read, columns if len(columns) > 1 else None
+
+
+def _read_row(row: Any) -> dict[str, object]:
+    if not hasattr(row, "keys"):  # as mappings and the rows of sqlite3 have it
+        raise TypeError(f"the rows of a table are mappings, but one is {row!r:.80}")
+    return dict(row)

@@ -267,3 +267,45 @@ def test_sources_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     ):
         with pytest.raises((SchemaError, ValueError), match=says):
             make()
+
+
+@for_each("seed", range(5))
+def test_the_values_of_a_column_in_rows_with_given_values_of_others(seed: int) -> None:
+    rng = random.Random(seed)
+    kinds: list[Any] = ["DE", "FR", 'a "b"', 3, True, None, Decimal("2.5")]
+    values = [None, "x", "y" * 9, 7, 1]
+    rows = [{"a": rng.choice(kinds), "b": rng.choice([1, 2]), "c": rng.choice(values)} for _ in range(40)]
+    table = constrain.Table(rows)
+    assert table.columns == ("a", "b", "c")
+    for first in kinds[:5]:
+        left = {row["c"] for row in rows if row["a"] is first and row["b"] == 1} - {None}
+        found = table.given("c", {"b": 1, "a": first})
+        assert len(found) == len(left)
+        assert {*(found.numbers or ())} == {value for value in left if isinstance(value, int)}
+    by_first = table.dependent("c", ["a"])
+    lengths: dict[str, int] = {}
+    for row in rows:
+        if row["a"] is not None and row["c"] is not None:
+            size = len(json.dumps(row["c"]))
+            key = str(row["a"])
+            lengths[key] = min(size, lengths.get(key, size))
+    assert {str(each["a"]) for each in by_first.possible()} == {*lengths}
+    hardest = by_first.hardest()
+    assert hardest is not None
+    assert lengths[str(hardest["a"])] == max(lengths.values())
+    with pytest.raises(SchemaError, match="the column 'c' needs values of 'a'"):
+        by_first.given({"b": 1})
+
+
+def test_rows_of_another_version_are_not_mixed_in(tmp_path: Path) -> None:
+    path = tmp_path / "cities.csv"
+    path.write_text("country,city\nDE,Bonn\nFR,Lyon\nDE,Köln\n")
+    table = constrain.Table.file(path)
+    assert {*table.given("city", {"country": "DE"}).strings.texts} == {b"Bonn", "Köln".encode()}  # type: ignore[union-attr]
+    path.write_text("country,city\nDE,Bonn\nFR,Metz\n")
+    assert len(table.given("city", {"country": "DE"})) == 2, "remembered"
+    with pytest.raises(SchemaError, match="has changed since it was read: call refresh"):
+        table.given("country", {"city": "Lyon"})
+    table.refresh()
+    assert len(table.given("city", {"country": "FR"})) == 1
+    assert not len(table.given("city", {"country": "IT"}))

@@ -1,0 +1,68 @@
+"""Values of a column that stand in rows with given values of other columns, such as the cities of a country."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Any
+
+from constrain import kernel
+from constrain.errors import SchemaError
+from constrain.tables.columns import json_text, read_column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from constrain.tables.columns import Column
+
+_BETWEEN = "\x1f"
+"""Character between the values of a row, which no JSON text contains."""
+
+
+class Dependent:
+    """The values of a column by those of other columns. Rows without one of them have no say.
+
+    Args:
+        rows: values of the other columns, and behind them that of the column.
+        others: names of the other columns.
+        name: the column in messages.
+    """
+
+    def __init__(self, rows: Iterable[Sequence[object]], others: tuple[str, ...], name: str) -> None:
+        self._others, self._name = others, name
+        self._shortest: dict[str, int] = {}  # bytes of the shortest value, by the values of the other columns
+        self._texts = kernel.Texts(self._read(rows))
+
+    def _read(self, rows: Iterable[Sequence[object]]) -> Iterable[str]:
+        shortest = self._shortest
+        for row in rows:
+            if None not in row:
+                *given, value = map(json_text, row)
+                key = _BETWEEN.join(given)
+                size = len(value.encode())
+                if size < shortest.get(key, size + 1):
+                    shortest[key] = size
+                yield f"{key}{_BETWEEN}{value}"
+
+    def given(self, values: Mapping[str, object]) -> Column:
+        """Returns the values of the column in rows with these values of the other columns."""
+        if values.keys() != {*self._others}:
+            raise SchemaError(f"{self._name} needs values of {', '.join(map(repr, self._others))}")
+        key = _BETWEEN.join(json_text(values[other]) for other in self._others) + _BETWEEN
+        begin = json.dumps(key, ensure_ascii=False)[1:-1].encode()
+        low = bisect_left(self._texts, begin)
+        high = bisect_left(self._texts, begin + b"\xff", low)
+        texts = (json.loads(b'"%b"' % self._texts[number]) for number in range(low, high))
+        return read_column((json.loads(text.rpartition(_BETWEEN)[2]) for text in texts), self._name)
+
+    def possible(self) -> list[dict[str, Any]]:
+        """Returns the values of the other columns for which there is a value."""
+        return [self._values(key) for key in self._shortest]
+
+    def hardest(self) -> dict[str, Any] | None:
+        """Returns the values of the other columns whose shortest value is longest; ``None`` without rows."""
+        key = max(self._shortest, key=self._shortest.__getitem__, default=None)
+        return None if key is None else self._values(key)
+
+    def _values(self, key: str) -> dict[str, Any]:
+        return dict(zip(self._others, map(json.loads, key.split(_BETWEEN)), strict=True))
