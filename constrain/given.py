@@ -35,17 +35,28 @@ class Given:
         sources: texts to quote from.
         bound: value of ``x-given-tables``.
         columns: columns that it names, which are kept here.
+        for_all: whether schemas of a registry may need them, so that every schema gets them.
     """
 
     sources: Mapping[str, Texts] = field(default_factory=dict)
     bound: Mapping[str, Any] = field(default_factory=dict)
     columns: tuple[Column, ...] = ()
+    for_all: bool = False
 
     def bind(self, schema: str) -> str:
         """Returns the text of a schema with what it needs; unchanged if it needs nothing."""
-        if self.bound and may_name_tables(schema) and schema.lstrip().startswith("{"):
+        text = schema.lstrip()
+        if not text.startswith("{") or text[1:].lstrip().startswith("}"):
+            return schema
+        if self.bound and (self.for_all or may_name_tables(schema)):
             schema = with_tables(schema, self.bound)
-        return with_sources(schema, self.sources)
+        if self.sources and (self.for_all or may_have_quotes(schema)):
+            schema = with_sources(schema, self.sources)
+        return schema
+
+    def is_for(self, schema: str) -> bool:
+        """Returns whether the text of a schema may need a source or a table."""
+        return self.for_all or needs_given(schema)
 
 
 def read_given(options: Mapping[str, Any], own: Mapping[str, Texts] = {}) -> Given:
@@ -55,7 +66,8 @@ def read_given(options: Mapping[str, Any], own: Mapping[str, Texts] = {}) -> Giv
     """
     sources, tables = (options.get(name) or {} for name in GIVEN)
     bound, columns = bound_tables(read_tables(tables)) if tables else ({}, [])
-    return Given({**own, **read_sources(sources)}, bound, tuple(columns))
+    for_all = options.get("registry") is not None
+    return Given({**own, **read_sources(sources)}, bound, tuple(columns), for_all)
 
 
 def may_name_tables(schema: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from constrain.given import needs_given
 from constrain.language.schema_text import parse_schema, plain_schema
 from constrain.quotes.keyword import has_quotes
 from constrain.quotes.places import Quotes
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 def with_given(result: ResultType, given: Given) -> ResultType:
     """Returns the result type of a JSON Schema with its sources and tables, which finds quotes in answers."""
-    if not needs_given(result.schema.text):
+    if not given.is_for(result.schema.text):
         return result
     schema = replace(result.schema, text=given.bind(result.schema.text))
     return replace(result, given=schema, quotes=make_quotes(schema.text))

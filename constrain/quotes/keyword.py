@@ -120,12 +120,9 @@ def _given_quotes(document: object) -> Iterator[object]:
             waiting += place
 
 
-def with_sources(schema: str, sources: Mapping[str, Texts] | None) -> str:
-    """Returns the text of a schema with the sources of a call; unchanged if it has no quotes."""
-    text = schema.lstrip()
-    if not sources or not text.startswith("{") or not may_have_quotes(text):
-        return schema
-    return f'{{"{GIVEN_SOURCES}": {json.dumps(sources)}, {text[1:]}'
+def with_sources(schema: str, sources: Mapping[str, Texts]) -> str:
+    """Returns the text of a schema, an object, with the sources of a call."""
+    return f'{{"{GIVEN_SOURCES}": {json.dumps(sources)}, {schema.lstrip()[1:]}'
 
 
 def sources_of(root: object) -> dict[str, Texts]:

@@ -130,6 +130,16 @@ def test_types_name_tables_of_the_call() -> None:
     assert not found.matches
 
 
+def test_schemas_of_a_registry_name_tables_and_sources_of_the_call() -> None:
+    registry = {"urn:a": column("name"), "urn:b": {"type": "string", "x-quote": "letter"}}
+    options: Any = {"registry": registry, "sources": {"letter": "abc"}}
+    constraint = compiled({"prefixItems": [{"$ref": "urn:a"}, {"$ref": "urn:b"}]}, **options)
+    assert constraint.accepts('["Ada", "bc"]')
+    assert not constraint.accepts('["Bob"]')
+    assert not constraint.accepts('["Ada", "ca"]')
+    assert compiled({}, **options).accepts("[1]")
+
+
 def test_values_of_several_kinds_are_written_as_json_has_them() -> None:
     moment, name = datetime(2024, 1, 2, 3, 4, tzinfo=timezone.utc), UUID(int=7)
     constraint = compiled({"x-one-of": {"table": "t"}}, {"t": [moment, name, True, 3, 2.0, "a"]})
