@@ -57,7 +57,7 @@ class Literals(NamedTuple):
 
 def literals(writer: Writer, names: Collection[str]) -> Literals:
     """Returns the symbols. ``names``: those of all columns."""
-    day = date_of("[12][0-9]{3}", "1[26]|2[048]")
+    day = Intersection((date_of("[0-9]{4}", "1[26]|2[048]"), tree("[12][0-9-]{9}")))  # of the years 1000 to 2999
     time = tree("(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]")
     taken = {name.lower() for name in names} | reserved() | FUNCTIONS
     alias = Intersection((tree("[a-z_][a-z0-9_]{0,39}"), Complement(LiteralSet(tuple(map(str.encode, sorted(taken)))))))

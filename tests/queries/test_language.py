@@ -63,6 +63,7 @@ NEITHER = {
     "a text for a number": "SELECT id FROM orders WHERE total > 'x'",
     "a number for a text": "SELECT name FROM customers WHERE name = 5",
     "a day that does not exist": "SELECT name FROM customers WHERE joined = '2023-02-29'",
+    "a day of the first century": "SELECT name FROM customers WHERE joined = '0004-02-29'",
     "a sum of texts": "SELECT SUM(name) FROM customers",
     "a column that is not grouped": "SELECT name, COUNT(*) FROM customers",
     "fewer columns grouped": "SELECT name, country, COUNT(*) FROM customers GROUP BY 1",
