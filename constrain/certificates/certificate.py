@@ -81,6 +81,8 @@ def certify(
     Raises ValueError for tokens that are no answer, and LimitError.
     """
     vocabulary = constraint.vocabulary
+    if constraint.staged is not None:
+        constraint = constraint.staged.settled(b"".join(map(vocabulary.token_bytes, tokens)))
     tokens = _with_end(constraint, tokens)
     text, lexemes, starts = read_tokens(constraint, tokens)
     entries = []

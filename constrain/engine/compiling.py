@@ -391,11 +391,19 @@ def describe_source(
     return what.describe() if isinstance(what, _Schema) else what.of
 
 
-def grammar_of_description(described: Mapping[str, Any]) -> Grammar:
-    """The grammar of a JSON Schema that ``describe_source`` has described. Raises the errors of schemas."""
+def grammar_of_description(described: Mapping[str, Any], text: bytes = b"") -> Grammar:
+    """The grammar of a JSON Schema that ``describe_source`` has described. Raises the errors of schemas.
+
+    ``text``: a finished text, in whose grammar the values are known on which others depend (``Stages.settled``).
+    """
     settings = described["close_objects"], described["strict"], described["plain_integers"]
     with compilation(), deep_enough():
-        return _Schema(described["text"], settings, POLICY_DEFAULTS | described["policies"], None).grammar()
+        schema = _Schema(described["text"], settings, POLICY_DEFAULTS | described["policies"], None)
+        stages = schema.stages()
+        if stages is None:
+            return schema.grammar()
+        settled = stages.settled(text)
+        return settled if isinstance(settled, Grammar) else settled.grammar
 
 
 def grammar_of(schema: object, *, close_objects: bool, **options: Unpack[CompileOptions]) -> Grammar:

@@ -97,6 +97,9 @@ class InStages(Protocol):
     def accepts(self, text: bytes) -> bool:
         """Returns whether the whole text matches."""
 
+    def settled(self, text: bytes) -> Constraint:
+        """Returns a constraint without stages that has a finished text if this one does."""
+
 
 class Constraint:
     """A schema or grammar that ``compile`` has compiled for one vocabulary. Immutable; threads may share it."""

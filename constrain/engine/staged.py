@@ -63,6 +63,13 @@ class Staged:
                 self._known.popitem(last=False)
         return core
 
+    def settled(self, text: bytes) -> Constraint:
+        """Returns a constraint without stages that has a finished text if this one does; for proofs."""
+        with deep_enough(), compilation():
+            grammar = self.stages.settled(text)
+            made = self._constraint
+            return type(made)(grammar, made.vocabulary, made.policies, made.warnings, None, lambda: grammar.grammar)
+
     def accepts(self, text: bytes) -> bool:
         """Returns whether the whole text matches: each byte has to follow in the grammar that is in force then."""
         if self._of_bytes is None:

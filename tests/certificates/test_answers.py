@@ -30,6 +30,25 @@ TOOL = {
 }
 LARK = constrain.Lark('start: name " is " AGE\nname[capture]: /[A-Z][a-z]{1,8}/\nAGE: /[0-9]{1,3}/')
 QUOTED = {"type": "object", "properties": {"said": {"type": "string", "x-quote": True}}, "required": ["said"]}
+BOUNDED = {
+    "type": "object",
+    "properties": {
+        "age": {"type": "integer", "minimum": 0, "maximum": 99},
+        "years": {
+            "type": "array",
+            "maxItems": 3,
+            "items": {
+                "type": "object",
+                "properties": {
+                    "from": {"type": "integer", "minimum": 0, "maximum": 99},
+                    "to": {"type": "integer", "minimum": {"$data": "1/from"}, "maximum": 99},
+                },
+                "required": ["from", "to"],
+            },
+        },
+    },
+    "required": ["age", "years"],
+}
 COMPOSED = constrain.parts.sequence("Age: ", constrain.parts.choice("young", "old", constrain.Regex("[0-9]{2}")), "!")
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -49,6 +68,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "stop": {"schema": PERSON, "stop": '"age"', "temperature": 0},
     "trace": {"schema": PERSON, "trace": True},
     "quote": {"schema": QUOTED},
+    "stages": {"schema": BOUNDED, "temperature": 0.9, "seed": 2},
     "bias": {"schema": PERSON, "logit_bias": {81: float("-inf")}, "temperature": 0.5, "seed": 1},
     "policies": {"schema": PERSON, "property_order": "any", "whitespace": "compact", "temperature": 0.9, "seed": 1},
 }

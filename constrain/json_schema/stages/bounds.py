@@ -99,8 +99,8 @@ class Bound:
     def known(self, known: Known, items: tuple[int | None, ...]) -> dict[str, Any] | None:
         """Returns the schema of the target inside of some items; ``None`` if the source is not known there."""
         for number, indices, text in known:
-            if number == self.number:
-                value = read_value(text) if indices == items[: self.items] else None
+            if number == self.number and indices == items[: self.items]:
+                value = read_value(text)
                 return self.schema_of(value) if self._is_fit(value) else None
         return None
 

@@ -14,12 +14,17 @@ if TYPE_CHECKING:
 
 
 def render(
-    place: Place, known: Known = (), items: tuple[int | None, ...] = (), *, finished: bool = False
+    place: Place,
+    known: Known = (),
+    items: tuple[int | None, ...] = (),
+    *,
+    finished: bool = False,
+    settled: bool = False,
 ) -> dict[str, Any]:
     """Returns the schema of a place inside of some items, whose indices are ``None`` if nothing is known inside.
 
     Where a source is not known, its bound holds for all its values; with ``finished``, for a value that is written
-    already, it does not hold at all.
+    already, it does not hold at all. ``settled``: all values of the text are known, in all items.
     """
     bounded = {bound.keyword for bound in place.bounds}
     schema = {key: value for key, value in place.schema.items() if key not in bounded}
@@ -36,15 +41,15 @@ def render(
         more = [each for each in more if each not in dated] + [merged(dated[0]["format"], [own, *dated])]
     for (keyword, name), part in place.parts.items():
         if keyword == "$ref":
-            more.insert(0, render(part, known, items, finished=finished))
+            more.insert(0, render(part, known, items, finished=finished, settled=settled))
             del schema["$ref"]
         elif name != -1:
             inner = schema[keyword]
             schema[keyword] = inner.copy()
-            schema[keyword][name] = render(part, known, items, finished=finished)
+            schema[keyword][name] = render(part, known, items, finished=finished, settled=settled)
     tail = place.tail()
     if tail in place.parts:
-        _render_items(place, place.parts[tail], schema, known, items, finished=finished)
+        _render_items(place, place.parts[tail], schema, known, items, finished=finished, settled=settled)
     if not more:
         return schema
     if len(more) == 1 and all(key in KEYWORDS.annotations or key in ("$defs", "definitions") for key in schema):
@@ -65,20 +70,28 @@ def _render_items(
     items: tuple[int | None, ...],
     *,
     finished: bool,
+    settled: bool,
 ) -> None:
-    """Adds the schemas of all items: those that are finished, the present one if something is known there, the rest."""
+    """Adds the schemas of all items: those that are finished, the present one if something is known there, the rest.
+
+    Of a settled text, the schema of each item has its own values.
+    """
     outer = len(items)
     below = part.tree.numbers_below(part)
     indices = [at[outer] for number, at, _ in known if number in below and len(at) > outer and at[:outer] == items]
     unknown = (*items, None)
-    rest = render(part, known, unknown, finished=finished)
+    rest = render(part, known, unknown, finished=finished, settled=settled)
     keyword, prefix = place.prefix()
     if indices:
         index = max(indices)
         prefix = schema.get(keyword, prefix) if isinstance(schema.get(keyword), list) else prefix
         earlier = render(part, known, unknown, finished=True)
-        present = render(part, known, (*items, index), finished=finished)
-        schema[keyword] = [*prefix, *[earlier] * (index - len(prefix)), present]
+        present = render(part, known, (*items, index), finished=finished, settled=settled)
+        before = [earlier] * (index - len(prefix))
+        if settled:
+            numbers = range(len(prefix), index)
+            before = [render(part, known, (*items, n), finished=finished, settled=settled) for n in numbers]
+        schema[keyword] = [*prefix, *before, present]
         schema["additionalItems" if keyword == "items" else "items"] = rest
     else:
         assert place.tail() is not None

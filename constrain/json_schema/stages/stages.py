@@ -67,6 +67,13 @@ class SchemaStages:
         """Returns the schema in force while these values are known."""
         return render(self._plan.tree.root, known)
 
+    def settled(self, text: bytes) -> kernel.Draft:
+        """Returns the grammar of the schema with all values of a finished text in the place of their references."""
+        _, found = reader.read(reader.begin(self._plan.node), text)
+        known = {(number, indices): value for number, indices, value in found}
+        values = tuple(sorted((*place, value) for place, value in known.items()))
+        return self.compile(render(self._plan.tree.root, values, finished=True, settled=True))
+
     def begin(self) -> SchemaStage:
         """Returns the stage at the beginning of a text."""
         return SchemaStage(self, reader.begin(self._plan.node), ())

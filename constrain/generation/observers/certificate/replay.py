@@ -21,7 +21,10 @@ from constrain.generation.options import AnswerSettings
 from constrain.generation.plan import Language, Plan
 from constrain.generation.planning import add_constraint, make_plan
 from constrain.generation.running import Running
+from constrain.language.policies import CompileOptions
 from constrain.language.result import result_type
+from constrain.language.schema_text import JsonSchema, parse_schema
+from constrain.language.stages import mentions_data
 from constrain.llama.decoding.sampler import Sampling
 from constrain.quotes.keyword import GIVEN_SOURCES, PROMPT
 from constrain.tables.keyword import GIVEN_TABLES
@@ -60,7 +63,8 @@ def recompile(certificate: Mapping[str, Any], vocabulary: Vocabulary | None = No
 
     ``vocabulary``: that of the model. Without it, the token ids that a grammar names are not compared.
     """
-    grammar = grammar_of_source(certificate["source"])
+    text = certificate["text"]
+    grammar = grammar_of_source(certificate["source"], text.encode() if isinstance(text, str) else b"")
     if vocabulary is not None:
         is_equal = digest(grammar_to_json(grammar, vocabulary)) == certificate["grammar_sha256"]
     else:
@@ -158,7 +162,11 @@ def _plan(model: Model, certificate: Mapping[str, Any], grammar: Grammar, tokens
     given = {name: settings[name] for name in ("max_tokens", *SOFT_LIMITS, "draft", "show_schema")}
     answer_settings = AnswerSettings(**given, stop=tuple(settings["stop"]))
     schema: Any = grammar
+    policies: dict[str, Any] = {}
     call_or_content = None
+    source = certificate["source"]
+    if source["kind"] == JSON_SCHEMA and mentions_data(parse_schema(source["text"])):  # several grammars were in force
+        schema, policies = JsonSchema(source["text"], source["plain_integers"]), source["policies"]
     result = result_type(None)
     if certificate["source"]["kind"] == ANSWER:
         schema = decode_source(certificate["source"])
@@ -166,7 +174,7 @@ def _plan(model: Model, certificate: Mapping[str, Any], grammar: Grammar, tokens
         call_or_content = make_call_or_content(schema, model.vocabulary)
     return Plan(
         model,
-        Language(schema),
+        Language(schema, CompileOptions(**policies)),
         tokens,
         partial(_progress, schema, answer_settings, tokens),
         _sampling(certificate["sampling"]),

@@ -76,15 +76,15 @@ def source_to_json(source: dict[str, Any] | Grammar | Source) -> dict[str, Any]:
         return found
 
 
-def grammar_of_source(written: Mapping[str, Any]) -> Grammar:
-    """Returns the grammar of a source that was written as JSON.
+def grammar_of_source(written: Mapping[str, Any], text: bytes = b"") -> Grammar:
+    """Returns the grammar of a source that was written as JSON. ``text``: see ``grammar_of_description``.
 
     Raises the errors of schemas and grammars, and ValueError for a source that JSON does not have as a whole.
     """
     if written.get("kind") == JSON_SCHEMA:
         if written["has_registry"]:
             raise ValueError("the schema refers to a registry, which certificates do not have")
-        return grammar_of_description(written)
+        return grammar_of_description(written, text)
     if written.get("kind") == GRAMMAR:
         raise ValueError("the source is a Grammar made by hand: the grammar in the certificate is all there is")
     source = decode_source(written)
