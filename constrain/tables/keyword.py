@@ -82,8 +82,7 @@ def bound_tables(tables: Mapping[str, Table]) -> tuple[dict[str, Any], list[Colu
     columns = []
     for name, table in tables.items():
         bound[name] = {}
-        for column in table.columns:
-            found = table.find(column)
+        for column, found in table.all_columns():
             if isinstance(found, Column):
                 columns.append(found)
                 bound[name][column] = {"digest": found.digest, "size": len(found)}
@@ -112,6 +111,8 @@ def column_of(keyword: OneOfKeyword, root: object) -> Column:
     digest = keyword.digest
     if digest is None:
         given = root.get(GIVEN_TABLES, {}) if isinstance(root, Mapping) else {}
+        if not _is_bound(given):
+            raise SchemaError(f"{GIVEN_TABLES} is written by constrain, and must not be {given!r:.80}")
         columns = _member(given, keyword.table, f"there is no table {keyword.table!r:.80}: give it in 'tables'")
         if len(columns) == 1 and (keyword.column is None or columns.get("", {}).get("size") == 0):  # or it has no rows
             (about,) = columns.values()
@@ -127,6 +128,17 @@ def column_of(keyword: OneOfKeyword, root: object) -> Column:
     if found is None:
         raise SchemaError(f"the values of {keyword} are no longer in use; keep the table, or the constrain.OneOf")
     return found
+
+
+def _is_bound(given: object) -> bool:
+    """Returns whether a value is one of ``x-given-tables``: a schema of others may have any."""
+    if not isinstance(given, Mapping) or not all(isinstance(columns, Mapping) for columns in given.values()):
+        return False
+    found = [about for columns in given.values() for about in columns.values()]
+    return all(
+        isinstance(about, Mapping) and (isinstance(about.get("digest"), str) or isinstance(about.get("problem"), str))
+        for about in found
+    )
 
 
 def _member(given: Any, name: str | None, message: str) -> Any:

@@ -107,17 +107,17 @@ class Table:
             return found
         raise type(found)(found.message)
 
-    def find(self, name: str) -> Column | ConstrainError:
-        """Returns a column that there is, or the reason why it cannot be used."""
-        return self._columns[name]
+    def all_columns(self) -> list[tuple[str, Column | ConstrainError]]:
+        """Returns the columns of one version by name; in place of one that cannot be used, the reason."""
+        return [*self._columns.items()]
 
     def dependent(self, column: str, others: Sequence[str]) -> Dependent:
         """Returns the values of a column by those of others. The first call reads them again, and takes longest.
 
         Raises SchemaError, also for a database or file that has changed since the table was read.
         """
-        names = (*others, column)
-        if (known := self._dependent.get(names)) is not None:
+        names, made = (*others, column), self._dependent
+        if (known := made.get(names)) is not None:
             return known
         wanted = [self.column(name).digest for name in names]
         if self._reader is None:
@@ -132,8 +132,7 @@ class Table:
             found = [read_column(each, "the table", is_text=is_text).digest for each in columns]
             if found != wanted:
                 raise SchemaError(f"the source of {self!r} has changed since it was read: call refresh")
-        made = self._dependent[names] = Dependent(rows, tuple(others), f"the column {column!r}")
-        return made
+        return made.setdefault(names, Dependent(rows, tuple(others), f"the column {column!r}"))
 
     def given(self, column: str, values: Mapping[str, object]) -> Column:
         """Returns the values of a column in rows with given values of others: of cities, those of a country."""

@@ -225,6 +225,8 @@ MISTAKES: list[tuple[dict[str, Any], Any, type[Exception], str]] = [
     ({"x-one-of": {"table": "people"}}, None, SchemaError, "has several columns: name one of 'name'"),
     ({"x-one-of": {"column": "name"}}, None, SchemaError, "must name a table"),
     ({"x-one-of": "people"}, None, SchemaError, "must name a table"),
+    ({"x-one-of": {"digest": "0"}}, None, SchemaError, "must name a table"),
+    ({"x-one-of": {"digest": "0" * 64, "size": 1}}, None, SchemaError, "no longer in use"),
     ({"x-one-of": {"table": "people"}}, {}, SchemaError, "there is no table 'people': give it in 'tables'"),
     ({"x-one-of": {"table": "people"}}, {"people": []}, UnsatisfiableSchemaError, "the table 'people' has no values"),
     (column("name"), {"people": []}, UnsatisfiableSchemaError, "has no values"),
@@ -240,6 +242,13 @@ def test_mistakes_are_named_with_their_place(field: dict[str, Any], tables: Any,
         compiled({"type": "object", "properties": {"a": field}, "required": ["a"]}, tables)
     assert isinstance(caught.value, SchemaError)
     assert caught.value.pointer == "/properties/a/x-one-of"
+
+
+@pytest.mark.parametrize("given", [5, {"people": 5}, {"people": {"": 5}}, {"people": {"": {"size": 1}}}])
+def test_tables_that_a_schema_brings_itself_are_read_with_care(given: object) -> None:
+    with pytest.raises(SchemaError, match=r"x-given-tables is written by constrain") as caught:
+        constrain.compile({"x-given-tables": given, "x-one-of": {"table": "people"}}, byte_vocabulary())
+    assert caught.value.pointer == "/x-one-of"
 
 
 @for_each(
