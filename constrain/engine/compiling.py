@@ -402,8 +402,7 @@ def grammar_of_description(described: Mapping[str, Any], text: bytes = b"") -> G
         stages = schema.stages()
         if stages is None:
             return schema.grammar()
-        settled = stages.settled(text)
-        return settled if isinstance(settled, Grammar) else settled.grammar
+        return stages.settled(text)
 
 
 def grammar_of(schema: object, *, close_objects: bool, **options: Unpack[CompileOptions]) -> Grammar:

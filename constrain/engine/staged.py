@@ -68,7 +68,7 @@ class Staged:
         with deep_enough(), compilation():
             grammar = self.stages.settled(text)
             made = self._constraint
-            return type(made)(grammar, made.vocabulary, made.policies, made.warnings, None, lambda: grammar.grammar)
+            return type(made)(grammar, made.vocabulary, made.policies, made.warnings)
 
     def accepts(self, text: bytes) -> bool:
         """Returns whether the whole text matches: each byte has to follow in the grammar that is in force then."""

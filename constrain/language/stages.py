@@ -72,7 +72,7 @@ class Stages(Protocol):
     def begin(self) -> Stage:
         """Returns the stage at the beginning of a text."""
 
-    def settled(self, text: bytes) -> Grammar | kernel.Draft:
+    def settled(self, text: bytes) -> Grammar:
         """Returns a grammar without stages, in which a finished text is judged: all of its values are known.
 
         A text with the same values in the places that others depend on is one of this language if the grammar has it.

@@ -19,9 +19,10 @@ from constrain.remembering import remembered
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
 
-    from constrain import kernel
+    from constrain.json_schema.emission.emitted import EmittedGrammar
     from constrain.json_schema.stages.bounds import Known
     from constrain.json_schema.stages.pointers import Path
+    from constrain.language.grammar import Grammar
 
 _PLANS = 64
 """Schemas whose plans are remembered: a request compiles its schema more than once."""
@@ -41,7 +42,7 @@ class SchemaStages:
 
     text: str
     options: tuple[tuple[str, object], ...]
-    compile_draft: Callable[..., kernel.Draft]
+    compile_draft: Callable[..., EmittedGrammar]
     registry_id: int
     document: dict[str, Any] = field(compare=False, repr=False)
     registry: object = field(compare=False, repr=False)
@@ -50,7 +51,7 @@ class SchemaStages:
         """Leaves out what is made on demand."""
         return {each.name: self.__dict__[each.name] for each in fields(self)}
 
-    def compile(self, document: dict[str, Any]) -> kernel.Draft:
+    def compile(self, document: dict[str, Any]) -> EmittedGrammar:
         """Compiles a schema with the same options."""
         return self.compile_draft(document, registry=self.registry, **dict(self.options))
 
@@ -67,12 +68,12 @@ class SchemaStages:
         """Returns the schema in force while these values are known."""
         return render(self._plan.tree.root, known)
 
-    def settled(self, text: bytes) -> kernel.Draft:
+    def settled(self, text: bytes) -> Grammar:
         """Returns the grammar of the schema with all values of a finished text in the place of their references."""
         _, found = reader.read(reader.begin(self._plan.node), text)
         known = {(number, indices): value for number, indices, value in found}
         values = tuple(sorted((*place, value) for place, value in known.items()))
-        return self.compile(render(self._plan.tree.root, values, finished=True, settled=True))
+        return self.compile(render(self._plan.tree.root, values, finished=True, settled=True)).grammar
 
     def begin(self) -> SchemaStage:
         """Returns the stage at the beginning of a text."""
@@ -153,7 +154,7 @@ class SchemaStage:
         known: Any = self.key
         return SchemaStage(self._stages, state, self._stages._plan.with_found(known, found) if found else known)
 
-    def emitted(self) -> kernel.Draft:
+    def emitted(self) -> EmittedGrammar:
         """Returns the grammar in force, of the whole text."""
         known: Any = self.key
         return self._stages.compile(self._stages.schema(known))
@@ -180,7 +181,7 @@ def read_stages(
     document: dict[str, Any],
     options: Mapping[str, object],
     registry: object,
-    compile_draft: Callable[..., kernel.Draft],
+    compile_draft: Callable[..., EmittedGrammar],
 ) -> SchemaStages:
     """Returns the stages of a schema. Raises SchemaError, UnsupportedSchemaError and UnsatisfiableSchemaError."""
     stages = SchemaStages(

@@ -21,7 +21,6 @@ from constrain.generation.options import AnswerSettings
 from constrain.generation.plan import Language, Plan
 from constrain.generation.planning import add_constraint, make_plan
 from constrain.generation.running import Running
-from constrain.language.policies import CompileOptions
 from constrain.language.result import result_type
 from constrain.language.schema_text import JsonSchema, parse_schema
 from constrain.language.stages import mentions_data
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from constrain.chat.reading.text_tokens import TextTokens
     from constrain.generation.options import ChatOptions
     from constrain.language.grammar import Grammar
+    from constrain.language.policies import CompileOptions
     from constrain.llama.model import Model
     from constrain.vocabulary.vocabulary import Vocabulary
 
@@ -162,7 +162,7 @@ def _plan(model: Model, certificate: Mapping[str, Any], grammar: Grammar, tokens
     given = {name: settings[name] for name in ("max_tokens", *SOFT_LIMITS, "draft", "show_schema")}
     answer_settings = AnswerSettings(**given, stop=tuple(settings["stop"]))
     schema: Any = grammar
-    policies: dict[str, Any] = {}
+    policies: CompileOptions = {}
     call_or_content = None
     source = certificate["source"]
     if source["kind"] == JSON_SCHEMA and mentions_data(parse_schema(source["text"])):  # several grammars were in force
@@ -174,7 +174,7 @@ def _plan(model: Model, certificate: Mapping[str, Any], grammar: Grammar, tokens
         call_or_content = make_call_or_content(schema, model.vocabulary)
     return Plan(
         model,
-        Language(schema, CompileOptions(**policies)),
+        Language(schema, policies),
         tokens,
         partial(_progress, schema, answer_settings, tokens),
         _sampling(certificate["sampling"]),
