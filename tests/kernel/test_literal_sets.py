@@ -6,6 +6,7 @@ import json
 import pickle
 import random
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from constrain import kernel
 from constrain.language.grammar import Grammar, GrammarBuilder
 from constrain.language.tree import (
     Alternation,
+    ByteClass,
     Complement,
     Concatenation,
     Expression,
@@ -23,6 +25,7 @@ from constrain.language.tree import (
     LiteralTable,
     Repetition,
 )
+from tests.kernel.test_storage import aligned
 from tests.support import byte_vocabulary, for_each
 from tests.support.matching import accepted_by_forks, mask_of
 
@@ -153,6 +156,23 @@ def test_grammars_with_a_table_share_its_memory_and_keep_it_through_storage() ->
     stored = bytearray(compiled[0].store())
     assert len(stored) > table.texts.memory_bytes
     assert len(repr(table)) < 200
+
+
+@pytest.mark.slow
+def test_what_is_restored_or_equal_shares_the_memory_of_a_table_in_use() -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    values = [f"{number} is a value of some length" for number in range(300_000)]
+    table = LiteralTable.of(kernel.Texts(values))
+    compiled = kernel.CompiledGrammar(grammar_of(table), byte_vocabulary()._core)
+    stored, lines = aligned(compiled.store()), pickle.dumps(table.texts)
+    kept: list[object] = [kernel.CompiledGrammar.restore(stored, byte_vocabulary()._core), pickle.loads(lines)]
+    before = resident()
+    for _ in range(4):
+        kept += [kernel.CompiledGrammar.restore(stored, byte_vocabulary()._core), pickle.loads(lines)]
+        kept.append(table.texts.matching(Repetition(ByteClass(((0, 255),)), 0, None)))
+    assert resident() - before < 2 * table.texts.memory_bytes
 
 
 @pytest.mark.parametrize(

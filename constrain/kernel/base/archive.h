@@ -223,8 +223,9 @@ class Reader {
     }
     auto made = std::make_shared<T>();
     at(place).get(*made);
-    shared_->emplace(place, made);
     pointer = std::move(made);
+    if constexpr (requires { T::shared(pointer); }) pointer = T::shared(std::move(pointer));
+    shared_->emplace(place, pointer);
   }
   template <typename T>
   void get(OnDemand<T>& items) {

@@ -392,7 +392,7 @@ void bind_texts(nb::module_& m) {
       .def("in_both",
            [](const Texts& self, const Texts& other) {
              nb::gil_scoped_release release;
-             return Texts{std::make_shared<const SortedTexts>(self.sorted->in_both(*other.sorted))};
+             return Texts(self.sorted->in_both(*other.sorted));
            },
            "other"_a, "The texts that both have.")
       .def("lines", &lines_of, "All texts, each with a line break behind it, which none of them contains.")
@@ -405,13 +405,13 @@ void bind_texts(nb::module_& m) {
                if (c == '\n') ends.push_back(static_cast<uint32_t>(bytes.size()));
                else bytes.push_back(c);
              }
-             new (&self) Texts{std::make_shared<const SortedTexts>(std::move(bytes), std::move(ends))};
+             new (&self) Texts(SortedTexts(std::move(bytes), std::move(ends)));
            })
       .def("matching",
            [](const Texts& self, nb::handle expression, Allowance* allowance) {
              Question question(expression, allowance);
              LongWork work(question.store.work(), true);
-             return Texts{std::make_shared<const SortedTexts>(matching_texts(question.store, question.expression, *self.sorted))};
+             return Texts(matching_texts(question.store, question.expression, *self.sorted));
            },
            "expression"_a, "allowance"_a = nb::none(), nb::sig("def matching(self, expression: object, allowance: Allowance | None = None) -> Texts"),
            "The texts that an expression matches. Raises LimitError if that takes too long.")

@@ -525,7 +525,7 @@ Texts read_texts(nb::handle values) {
     if (ends.size() % objects_at_a_time == 0) offer_gil();
   }
   nb::gil_scoped_release release;
-  return {std::make_shared<const SortedTexts>(std::move(bytes), std::move(ends))};
+  return Texts(SortedTexts(std::move(bytes), std::move(ends)));
 }
 
 namespace {

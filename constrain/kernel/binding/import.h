@@ -38,6 +38,8 @@ class LongWork {
 
 // Sorted texts as an object of Python, which all expressions with these texts share.
 struct Texts {
+  explicit Texts(SortedTexts texts) : sorted(SortedTexts::shared(std::make_shared<const SortedTexts>(std::move(texts)))) {}
+
   std::shared_ptr<const SortedTexts> sorted;
 };
 

@@ -2,6 +2,8 @@
 #include "expressions/sorted_texts.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 namespace constrain {
 
@@ -9,6 +11,7 @@ namespace {
 
 constexpr size_t key_bytes = 8;   // of a text that are compared at once
 constexpr size_t few_texts = 16;  // are compared as a whole
+constexpr uint32_t large_set = 4096;  // texts of a set that is worth sharing
 
 struct Keyed {
   uint64_t key;
@@ -117,6 +120,18 @@ void SortedTexts::summarize() {
   for (unsigned byte = 0; byte < 256; ++byte) {
     if (met[byte]) alphabet_.add(static_cast<uint8_t>(byte));
   }
+}
+
+std::shared_ptr<const SortedTexts> SortedTexts::shared(std::shared_ptr<const SortedTexts> texts) {
+  static std::mutex mutex;
+  static std::map<Hash, std::weak_ptr<const SortedTexts>> in_use;
+  if (texts->size() < large_set) return texts;
+  const std::scoped_lock lock(mutex);
+  std::erase_if(in_use, [](const auto& each) { return each.second.expired(); });
+  std::weak_ptr<const SortedTexts>& known = in_use[texts->hash_];
+  if (auto other = known.lock(); other && other->ends_ == texts->ends_ && other->bytes_ == texts->bytes_) return other;
+  known = texts;
+  return texts;
 }
 
 uint32_t SortedTexts::place(std::string_view text) const {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,10 @@ class SortedTexts {
     }
     return low;
   }
+
+  // The object in use with the same texts, if there is one: many grammars, also those from archives, then share a large
+  // set. Any thread may call it.
+  static std::shared_ptr<const SortedTexts> shared(std::shared_ptr<const SortedTexts> texts);
 
   uint32_t place(std::string_view text) const;  // the number of the first text that is not less
   SortedTexts in_both(const SortedTexts& other) const;
