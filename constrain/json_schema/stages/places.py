@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -46,8 +47,9 @@ class Place:
     """One schema at one place of the tree.
 
     ``schema``: its keywords, of which ``parts`` replace subschemas. ``path``: from the whole answer to its value.
-    ``before``: pairs of keys of ``properties`` of which the first must be written first. ``extra``: further schemas for
-    its value. ``number``: its position in the order of the text.
+    ``one_of``: whether its ``anyOf`` is a ``oneOf`` whose schemas exclude each other. ``before``: pairs of keys of
+    ``properties`` of which the first must be written first. ``extra``: further schemas for its value. ``number``:
+    its position in the order of the text.
     """
 
     def __init__(self, tree: Tree, schema: dict[str, Any], pointer: str, path: Path, parent: Place | None) -> None:
@@ -63,6 +65,9 @@ class Place:
         self.before: dict[tuple[str, str], str] = {}
         self.number = 0
         self.schema = schema
+        self.one_of = "oneOf" in schema and "anyOf" not in schema and tree.are_disjoint(schema["oneOf"])
+        if self.one_of:  # the same as anyOf
+            self.schema = schema = {("anyOf" if key == "oneOf" else key): schema[key] for key in schema}
         if "$ref" in schema and tree.legacy:  # all keywords beside it are ignored
             self.schema = {key: schema[key] for key in ("$schema", "$id", "$ref") if key in schema}
         for keyword in ("$defs", "definitions"):  # references to those with $data are written out
@@ -84,7 +89,8 @@ class Place:
             pointer, schema, path = self.tree.target(self, self.schema["$ref"])
         else:
             inner = self.schema[keyword]
-            pointer = f"{self.pointer}/{keyword}" + ("" if name == -1 else escape(str(name)))
+            shown = "oneOf" if self.one_of and keyword == "anyOf" else keyword
+            pointer = f"{self.pointer}/{shown}" + ("" if name == -1 else escape(str(name)))
             schema = inner if name == -1 else inner[name]
             step: tuple[Step, ...] = ()
             if keyword == "properties" or (keyword in ("prefixItems", "items") and name != -1):
@@ -215,6 +221,18 @@ class Tree:
                 return None, None
         return pointer, schema
 
+    def are_disjoint(self, schemas: object) -> bool:
+        """Returns whether no two of some schemas share a value, by types or by constants of a required member."""
+        resolved: list[dict[str, Any]] = []
+        for schema in _list(schemas):
+            found = schema
+            if isinstance(schema, dict) and "$ref" in schema and schema.keys() <= {"$ref", *KEYWORDS.annotations}:
+                found = self._resolve(schema["$ref"])[1]
+            if not isinstance(found, dict):
+                return False
+            resolved.append(found)
+        return all(_exclude(one, other) for one, other in combinations(resolved, 2))
+
     def _find_interesting(self) -> None:
         """Finds the schemas that contain ``$data``, also by references."""
         users: dict[int, list[int]] = {}
@@ -280,6 +298,26 @@ class Tree:
         if name and keyword == place.prefix()[0]:
             return keyword, int(name)
         return (keyword, -1) if (keyword, -1) == place.tail() else None
+
+
+def _exclude(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    kinds = one.get("type"), other.get("type")
+    if all(isinstance(kind, str) for kind in kinds) and kinds[0] != kinds[1] and set(kinds) != {"integer", "number"}:
+        return True
+    for key in _list(one.get("required")) if "object" in kinds else ():
+        values = _constants(one, key), _constants(other, key)
+        if key in _list(other.get("required")) and all(values) and values[0].isdisjoint(values[1]):
+            return True
+    return False
+
+
+def _constants(schema: dict[str, Any], key: str) -> set[str]:
+    """Returns the strings that a member must be one of; empty if it may be others."""
+    member = schema.get("properties", {}).get(key)
+    values = [member["const"]] if isinstance(member, dict) and "const" in member else []
+    if isinstance(member, dict) and not values:
+        values = _list(member.get("enum"))
+    return set(values) if all(isinstance(value, str) for value in values) else set()
 
 
 def _list(value: object) -> list[Any]:

@@ -231,6 +231,10 @@ class Projection:
         if bound.keyword in FORMATS:
             moment = self._ranges.moment(_own(bound.source), bound.format, greatest=lower, usual_years=False)
             return bound.schema_of(spell_moment(bound.format, moment))
+        if bound.keyword in COUNTS and any(other.number == bound.number for other in self._opposite(bound)):
+            bound.may_refuse = True  # an exact number, at most the greatest one, which costs the most
+            if not lower:
+                return {}
         limit = self._number(bound.source, greatest=lower)
         last = self._last(bound) if bound.absent else None
         beyond = last is not None and (last.value < limit.value if lower else last.value > limit.value)
@@ -243,6 +247,11 @@ class Projection:
         if bound.is_open and not limit.attained:
             return {bound.keyword_for(lower=lower, open_=False): limit.value}
         return bound.schema_of(limit.value)
+
+    def _opposite(self, bound: Bound) -> list[Bound]:
+        """Returns the bounds of the same value on the other side."""
+        place, lower = _base(bound.target), bound.is_lower
+        return [other for other in self._bounds if _base(other.target) is place and other.is_lower != lower]
 
     def _last(self, bound: Bound) -> Any:
         """Returns the last value of a target, or its last size; ``None`` without any."""
@@ -262,7 +271,7 @@ class Projection:
             message = f"no value of {show_path(bound.source.path)} leaves one for {show_path(bound.target.path)}"
             raise UnsatisfiableSchemaError(message, pointer=bound.pointer)
         cure = "give the fields minimum and maximum so that this cannot happen"
-        if {other.is_lower for other in self._bounds if other.target is bound.target} == {True, False}:
+        if self._opposite(bound):
             cure = "write it as a chain: low, then a value with low as its lower bound, then high with the value as its"
         self._refuse(bound, f"some values of its sources leave nothing for {show_path(bound.target.path)}; {cure}")
 

@@ -61,6 +61,8 @@ def _fits(root: Schema, schema: Schema, at: Place) -> bool:
         return False
     if "anyOf" in schema and not any(_fits(root, each, at) for each in schema["anyOf"]):
         return False
+    if "oneOf" in schema and sum(_fits(root, each, at) for each in schema["oneOf"]) != 1:
+        return False
     if isinstance(value, dict):
         declared = schema.get("properties", {})
         if any(key not in value for key in schema.get("required", ())):
@@ -103,7 +105,7 @@ def _of_moment(compare: Any) -> Any:
     return check
 
 
-def _of_size(kind: type, compare: Any) -> Any:
+def _of_size(kind: Any, compare: Any) -> Any:
     return lambda value, bound, _: not isinstance(value, kind) or compare(len(value), int(bound))
 
 

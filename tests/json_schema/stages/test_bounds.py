@@ -102,6 +102,15 @@ def test_numbers(schema: Schema, answers: list[Any]) -> None:
     (record("b", a=between(0, 5), b={**between(0, 2), "const": data("1/a")}), [*numbers("a", "b"), *numbers("a")]),
     ({"anyOf": [PAIR, record(a=between(0, 9), c=INTEGER), {"type": "null"}]}, [*PAIRS, *numbers("a", "c"), None]),
     ({"allOf": [PAIR, {"type": "object"}]}, PAIRS),
+    (
+        {"oneOf": [record(kind={"const": "x"}, a=INTEGER), {"$ref": "#/$defs/y"}]}
+        | {
+            "$defs": {
+                "y": record(kind={"const": "y"}, a=between(0, 3), b={**INTEGER, "minimum": data("1/a"), "maximum": 2})
+            }
+        },
+        [{"kind": kind, **each} for kind in "xyz" for each in (*PAIRS, {"a": 7})],
+    ),
     ({"$ref": "#/$defs/pair", "$defs": {"pair": PAIR}}, PAIRS),
     (
         {"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/$defs/pair", "minProperties": 9}
@@ -152,6 +161,10 @@ def test_what_may_be_absent_and_where_schemas_are_joined(schema: Schema, answers
             for lo in range(4)
             for xs in ([], PAIRS[4:6], PAIRS[9:14:4], PAIRS[14:])
         ],
+    ),
+    (
+        record(n=between(0, 2), xs=array(INTEGER, minItems=data("1/n"), maxItems=data("1/n"))),
+        [{"n": n, "xs": [1] * k} for n in range(4) for k in range(4)],
     ),
     (
         record(n=between(0, 2), xs=array(INTEGER, minItems=data("1/n"))),
@@ -269,7 +282,7 @@ REFUSED = (
     ({"const": data("1/xs")}, UnsupportedSchemaError, "const", "must be of the type"),
     ({"enum": data("1/a")}, UnsupportedSchemaError, "enum", "must be of the type array"),
     ({"not": {"minimum": data("1/a")}}, UnsupportedSchemaError, "not", "inside not"),
-    ({"oneOf": [{"minimum": data("1/a")}]}, UnsupportedSchemaError, "oneOf/0", "inside oneOf"),
+    ({"oneOf": [{"minimum": data("1/a")}, {"minimum": 3}]}, UnsupportedSchemaError, "oneOf/0", "inside oneOf"),
     ({"anyOf": [{"minimum": data("1/a")}]}, UnsupportedSchemaError, "anyOf", "add one that does not"),
     ({"minimum": data("1/a"), "maximum": data("1/c")}, UnsupportedSchemaError, "minimum", "as a chain"),
     ({"const": data("1/a"), "minimum": data("1/c")}, UnsupportedSchemaError, "const", "leave out the other"),

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -29,12 +30,13 @@ class Maker:
 
     def __init__(self, rng: Random) -> None:
         self.rng = rng
+        self.items: Schema = {}
 
     def schema(self) -> Schema:
         """A whole schema: an object of related fields, alone or inside of something else."""
         rng = self.rng
         inner = self.related()
-        match rng.randrange(6):
+        match rng.randrange(8):
             case 0:
                 schema: Schema = {"type": "array", "items": inner, "maxItems": 3}
                 if rng.random() < 0.3:
@@ -52,6 +54,12 @@ class Maker:
                     "required": ["rs"],
                     "$defs": {"R": inner},
                 }
+            case 5:
+                others = [self.related(), self.related()]
+                for name, each in zip("pq", others, strict=True):
+                    each["properties"] = {"kind": {"const": name}, **each["properties"]}
+                    each["required"] += ["kind"]
+                schema = {"type": "array", "items": {"oneOf": others}, "maxItems": 2}
             case _:
                 schema = inner
         return schema
@@ -121,7 +129,7 @@ class Maker:
         if kind == "string":
             return {"const": pointer}
         if kind == "count":
-            return {rng.choice(["minItems", "maxItems"]): pointer}
+            return dict.fromkeys(rng.choice([["minItems"], ["maxItems"], ["minItems", "maxItems"]]), pointer)
         if kind == "items":
             return {"enum": pointer}
         if kind == "integer" and rng.random() < 0.15:
@@ -155,7 +163,7 @@ def texts_of(seed: int) -> tuple[Schema, list[str]] | None:
     rng = Random(seed)
     schema = Maker(rng).schema()
     generating = rng.random() < 0.5
-    policies = {"years": "1000-2999", "integers": "64-bit"} if generating else {}
+    policies: dict[str, Any] = {"years": "1000-2999", "integers": "64-bit"} if generating else {}
     try:
         constraint = constrain.compile(schema, VOCABULARY, whitespace="compact", cache=False, **policies)
     except SchemaError:
