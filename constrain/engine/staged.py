@@ -121,7 +121,9 @@ class StagedMatcher(Matcher):
         if not super().accept(token_id):
             return False
         if before is not None:
-            if not self._change(after):
+            if not self._change(after) and stage.may_refuse:
+                # Otherwise the grammar in force stays: it has a known way to the end within the budget, and no text
+                # that the next one refuses, for which the kernel may find only a longer way.
                 self.become(before)
                 return False
             self._before.append((before.n_accepted, before))
@@ -134,7 +136,15 @@ class StagedMatcher(Matcher):
         if stage.repeats and most is not None:
             # of the tokens beyond those of the shortest way, each repetition has its share
             spare = most - self.n_accepted - self.min_tokens_left
-            most -= spare - max(0, spare - _SEAM_TOKENS * stage.repeats) // (1 + stage.repeats)
+            share = max(0, spare - _SEAM_TOKENS * stage.repeats) // (1 + stage.repeats)
+            if not share:
+                rest = b"".join(map(self.constraint.vocabulary.token_bytes, kernel.Matcher.completion_tokens(self)))
+                fixed = stage.fixed(rest)
+                if fixed is not None and self.change_to(self._staged.of(fixed), most, list(self._limits[1])):
+                    return True
+                if stage.is_partly_written:  # with text that costs more elsewhere
+                    return False
+            most -= spare - share
         return self.change_to(self._staged.of(stage), most, list(self._limits[1]))
 
     def accept_many(self, token_ids: Sequence[int]) -> int:
@@ -199,7 +209,8 @@ class StagedMatcher(Matcher):
         allowed = np.unpackbits(mask.view(np.uint8), bitorder="little").astype(bool)
         found = np.zeros(len(allowed), dtype=bool)
         for token in np.flatnonzero(allowed & _may_end_value(vocabulary, len(allowed))).tolist():
-            if stage.read(vocabulary.token_bytes(token)).key != stage.key:
+            after = stage.read(vocabulary.token_bytes(token))
+            if after.key != stage.key or after.begun != stage.begun:
                 found[token] = not self.fork().accept(token)
         return found if found.any() else None
 

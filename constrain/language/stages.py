@@ -59,6 +59,16 @@ class Stage(Protocol):
     def begun(self) -> int:
         """The number of strings that have to be written again and have begun; each gets its share of the tokens."""
 
+    @property
+    def is_partly_written(self) -> bool:
+        """Whether some of the string that has to be written again is there."""
+
+    def fixed(self, rest: bytes) -> Stage | None:
+        """Returns the stage in which the string that has to be written again is that of a text with this rest.
+
+        ``None`` if the value does not end in the rest.
+        """
+
     def read(self, data: bytes) -> Stage:
         """Returns the stage after further bytes of the text, which the grammar in force allows."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from constrain.json_schema.documents.keyword import KEYWORDS
-from constrain.json_schema.stages.bounds import FORMATS
+from constrain.json_schema.stages.bounds import FORMATS, read_value
 from constrain.json_schema.stages.ranges import merged
 
 if TYPE_CHECKING:
@@ -35,6 +35,10 @@ def render(
             wanted = bound.worst
         if wanted is not None:
             more.append(wanted)
+    source = place.tree.sources.get(place.path)
+    for number, indices, text in known:
+        if source is not None and number == ~source and indices == items:
+            more.append({"const": read_value(text)})
     dated = [each for each in more if "format" in each and each.keys() <= {"format", *FORMATS}]
     if dated:  # one bound instead of several: each costs a pattern
         own = {key: schema.pop(key) for key in FORMATS if key in schema}

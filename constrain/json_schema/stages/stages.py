@@ -154,6 +154,20 @@ class SchemaStage:
         known: Any = self.key
         return SchemaStage(self._stages, state, self._stages._plan.with_found(known, found) if found else known)
 
+    @property
+    def is_partly_written(self) -> bool:
+        """Whether the text ends inside of a source, behind its first byte."""
+        return len(self._state[3] or b"") > 1 and reader.source_inside(self._state) >= 0
+
+    def fixed(self, rest: bytes) -> SchemaStage | None:
+        """Returns the stage in which the next source has the value that it has in a text with this rest."""
+        number = reader.source_inside(self._state)
+        for found in reader.read(self._state, rest)[1]:
+            if found[0] == number:
+                known: Any = self._stages._plan.with_found(self.key, [found])  # type: ignore[arg-type]
+                return SchemaStage(self._stages, self._state, (*known, (~number, *found[1:])))
+        return None
+
     def emitted(self) -> EmittedGrammar:
         """Returns the grammar in force, of the whole text."""
         known: Any = self.key
