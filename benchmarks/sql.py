@@ -139,21 +139,23 @@ def questions(tables: Any) -> Iterator[str]:
 
 def answer(count: int) -> dict[str, Any]:
     """How many answers of the demo model fail in SQLite, with the tables and with any names. The prompts are equal."""
-    model, general = constrain.Model(), constrain.grammars.load("sql_select").text
+    model, general = constrain.Model(parallel=8), constrain.grammars.load("sql_select").text
     languages = {name: constrain.sql(databases.statements(name)[0]) for name in ("shop", "music", "rental")}
     asked = [(name, question) for name, language in languages.items() for question in questions(language.tables)]
     failed: dict[str, list[list[str]]] = {"tables": [], "any names": []}
-    for name, question in Random(1).sample(asked, count):
-        ours = languages[name]
+    sample = Random(1).sample(asked, count)
+    for name, ours in languages.items():
+        prompts = [f"{ours.describe()}\n\n{question}" for each, question in sample if each == name]
         for kind, schema in (("tables", ours), ("any names", constrain.Lark(general, description=ours.render()))):
-            prompt = f"{question}\n\n{ours.describe()}"
-            limits = {"max_tokens": 80, "max_number_tokens": 6, "show_schema": False}
-            text = constrain.generate(model, prompt, schema=schema, seed=1, **limits)
+            limits: Any = {"max_tokens": 60, "max_number_tokens": 6, "show_schema": False}
+            texts = constrain.generate_batch(model, prompts, schema=schema, seed=1, **limits)
             with sqlite(name) as (_, run):
-                try:
-                    run(f"EXPLAIN {text}")
-                except sqlite3.Error as error:
-                    failed[kind].append([question, text, str(error)])
+                for prompt, text in zip(prompts, texts, strict=True):
+                    try:
+                        run(f"EXPLAIN {text}")
+                    except sqlite3.Error as error:  # noqa: PERF203
+                        failed[kind].append([prompt.rpartition("\n")[2], text, str(error)])
+            print(f"{name}: {len(prompts)} answers with {kind}; failed so far: {len(failed[kind])}", flush=True)
     counted = {f"failed with {kind}": len(found) for kind, found in failed.items()}
     return {"answers": count, **counted, "examples": {kind: found[:5] for kind, found in failed.items()}}
 
