@@ -284,7 +284,8 @@ class Tree:
                 if key is None:
                     raise UnsupportedSchemaError(
                         f"$data cannot be followed inside {sub.keyword}; move the bound to a schema that is reached by "
-                        "properties, items, $ref, allOf or anyOf alone",
+                        "properties, items, $ref, allOf, anyOf, or a oneOf whose schemas differ in type or a required "
+                        "constant",
                         pointer=place.pointer + sub.token,
                     )
                 waiting.append(place.open(key))
