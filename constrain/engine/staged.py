@@ -124,7 +124,7 @@ class StagedMatcher(Matcher):
             if not self._change(after) and stage.may_refuse:
                 # Otherwise the grammar in force stays: it has a known way to the end within the budget, and no text
                 # that the next one refuses, for which the kernel may find only a longer way.
-                self.become(before)
+                self._become(before)
                 return False
             self._before.append((before.n_accepted, before))
         self._read.append(after)
@@ -140,12 +140,12 @@ class StagedMatcher(Matcher):
             if not share:
                 rest = b"".join(map(self.constraint.vocabulary.token_bytes, kernel.Matcher.completion_tokens(self)))
                 fixed = stage.fixed(rest)
-                if fixed is not None and self.change_to(self._staged.of(fixed), most, list(self._limits[1])):
+                if fixed is not None and self._change_to(self._staged.of(fixed), most, list(self._limits[1])):
                     return True
                 if stage.is_partly_written:  # with text that costs more elsewhere
                     return False
             most -= spare - share
-        return self.change_to(self._staged.of(stage), most, list(self._limits[1]))
+        return self._change_to(self._staged.of(stage), most, list(self._limits[1]))
 
     def accept_many(self, token_ids: Sequence[int]) -> int:
         """Takes tokens up to the first that is not allowed; returns the number of tokens taken."""
@@ -165,7 +165,7 @@ class StagedMatcher(Matcher):
         while self._before and self._before[-1][0] >= left:
             before = self._before.pop()[1]
         if before is not None:
-            self.become(before)
+            self._become(before)
         super().rollback(self.n_accepted - left)
         del self._read[left + 1 :]
 

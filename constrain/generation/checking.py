@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from constrain.partial.scanner import Path, Scanned
 
 MAX_RETRIES = 10
-"""Values of one answer that may be written again."""
+"""Values of one answer that may be written again. Beyond: `OutputValidationError`."""
 
 _SAME_VALUE = 50
 """How often one value may be written again in other tokens, which nobody has to judge."""

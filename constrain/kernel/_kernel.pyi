@@ -354,12 +354,12 @@ class Matcher:
     @overload
     def __init__(self, grammar: Matcher) -> None: ...
 
-    def become(self, other: Matcher) -> None:
+    def _become(self, other: Matcher) -> None:
         """
         Takes over grammar, position, limits and budget of another matcher. Private.
         """
 
-    def change_to(self, grammar: CompiledGrammar, max_tokens: int | None, lexeme_limits: Sequence[int | None]) -> bool:
+    def _change_to(self, grammar: CompiledGrammar, max_tokens: int | None, lexeme_limits: Sequence[int | None]) -> bool:
         """
         Goes on in another grammar, as if that had read all tokens; False, without a change, if it refuses them or
         cannot end the text within the budget. Private.

@@ -1072,14 +1072,14 @@ void bind_matcher(nb::module_& m) {
            "other"_a,
            nb::sig("def __init__(self, grammar: Matcher) -> None"));
   matcher
-      .def("become",
+      .def("_become",
            [](Matcher& self, Matcher& other) {
              Locked lock(other.grammar());
              self = other;
            },
-           "other"_a, nb::sig("def become(self, other: Matcher) -> None"),
+           "other"_a, nb::sig("def _become(self, other: Matcher) -> None"),
            "Takes over grammar, position, limits and budget of another matcher. Private.")
-      .def("change_to",
+      .def("_change_to",
            [](Matcher& self, std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens,
               const std::vector<std::optional<uint64_t>>& lexeme_limits) {
              Locked lock(*grammar);
@@ -1087,7 +1087,7 @@ void bind_matcher(nb::module_& m) {
              return self.change_to(grammar, max_tokens, lexeme_limits);
            },
            "grammar"_a, "max_tokens"_a.none(), "lexeme_limits"_a,
-           nb::sig("def change_to(self, grammar: CompiledGrammar, max_tokens: int | None, lexeme_limits: Sequence[int | None]) -> bool"),
+           nb::sig("def _change_to(self, grammar: CompiledGrammar, max_tokens: int | None, lexeme_limits: Sequence[int | None]) -> bool"),
            "Goes on in another grammar, as if that had read all tokens; False, without a change, if it refuses them or\n"
            "cannot end the text within the budget. Private.");
   bind_reading(matcher);
