@@ -111,7 +111,9 @@ class Bound:
         if self.keyword in FORMATS:
             return read_moment(self.format, value) is not None
         if self.keyword in NUMBERS:
-            return isinstance(value, int | Decimal) and not isinstance(value, bool)
+            if isinstance(value, Decimal):  # 15 digits, as all sources have: other bounds may be refused
+                return abs(value) < 10**DIGITS and len(value.as_tuple().digits) <= DIGITS
+            return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**DIGITS
         if self.keyword in COUNTS:
             return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNTED
         return isinstance(value, str | bool) or (isinstance(value, int) and abs(value) < 10**DIGITS)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from constrain.errors import UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.json_schema.formats.moments import BOUNDED_FORMATS, spell_moment
+from constrain.json_schema.numbers.shape import exact
 from constrain.json_schema.stages.bounds import (
     COUNTS,
     DIGITS,
@@ -195,8 +197,10 @@ class Projection:
         before, after = DIGITS, 0
         limits = [self._number(place, greatest=greatest) for greatest in (False, True)]
         if "number" in types_of(place):
-            if any(not {"multipleOf", "enum", "const"}.isdisjoint(each) for each in flat(_own(place))):
-                after = 0
+            steps = [exact(each["multipleOf"]) for each in flat(_own(place)) if "multipleOf" in each]
+            if steps or any(not {"enum", "const"}.isdisjoint(each) for each in flat(_own(place))):
+                places = (-int(Decimal(step).as_tuple().exponent) for step in steps if step is not None)
+                before = max(1, DIGITS - max(0, *places)) if steps else DIGITS
             elif None in limits:
                 before = WHOLE_DIGITS
                 after = DIGITS - before
