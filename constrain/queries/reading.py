@@ -52,8 +52,8 @@ def read_tables(
             with closing(sqlite3.connect(":memory:")) as made:
                 _execute(made, text)
                 return read_tables(made, dialect, is_left_out)
-        if not _SCHEME.match(text) or text.startswith("sqlite://"):
-            with closing(_open(unquote(text.removeprefix("sqlite:///")))) as opened:
+        if not (is_url := _SCHEME.match(text)) or text.startswith("sqlite://"):
+            with closing(_open(unquote(text.removeprefix("sqlite:///")) if is_url else text)) as opened:
                 return read_tables(opened, dialect, is_left_out)
     elif not hasattr(source, "dialect"):
         raise TypeError(
@@ -87,7 +87,7 @@ def _execute(connection: sqlite3.Connection, text: str) -> None:
             message = f"SQLite cannot read this statement: {about}; correct it, or pass the database itself"
             raise GrammarError(message, line=begin + 1, column=1) from error
         begin = line
-    connection.set_authorizer(None)
+    connection.set_authorizer(lambda *_: sqlite3.SQLITE_OK)  # None takes it away from Python 3.11 on
 
 
 def _open(path: str) -> sqlite3.Connection:

@@ -7,6 +7,7 @@ import sqlite3
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -26,7 +27,7 @@ orders(id, customer_id -> customers.id, total)"""
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    found = tmp_path / "my shop.db"
+    found = tmp_path / "my%20 shop.db"
     with sqlite3.connect(found) as connection:
         connection.executescript(SHOP)
     connection.close()
@@ -37,10 +38,10 @@ def test_a_database_is_read_wherever_it_is(path: Path) -> None:
     sqlalchemy = pytest.importorskip("sqlalchemy")
     connection = sqlite3.connect(path)
     connection.row_factory = sqlite3.Row
-    engine = sqlalchemy.create_engine(f"sqlite:///{path}")
+    engine = sqlalchemy.create_engine(f"sqlite:///{quote(str(path))}")
     with engine.connect() as opened:
-        sources: list[Any] = [SHOP, path, str(path), f"sqlite:///{path}", connection, engine, opened]
-        sources += [f"sqlite+pysqlite:///{path}", f"sqlite:///{str(path).replace(' ', '%20')}"]
+        sources: list[Any] = [SHOP, path, str(path), connection, engine, opened]
+        sources += [f"sqlite+pysqlite:///{quote(str(path))}", f"sqlite:///{quote(str(path))}"]
         for source in sources:
             assert constrain.sql(source).render() == SHOWN, source
     connection.close()
