@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from constrain import kernel
 from constrain.engine.constraint import Matcher
-from constrain.errors import deep_enough
+from constrain.errors import BudgetError, deep_enough
 from constrain.vocabulary.vocabulary import byte_vocabulary
 from constrain.work import compilation
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 _SEAM_TOKENS = 3
 """Tokens that a text may take in another place beyond those of the first: there, its ends may be parts of tokens."""
+
+_RESERVE = 8
+"""Tokens of a budget that are kept for grammars of further stages in which only a longer way to the end is found."""
 
 _KEPT_STAGES = 256
 """Grammars of further stages that a constraint keeps."""
@@ -87,7 +90,7 @@ class StagedMatcher(Matcher):
     its end, in front of the token that ended it.
     """
 
-    __slots__ = ("_before", "_limits", "_read", "_staged")
+    __slots__ = ("_before", "_limits", "_read", "_reserve", "_staged")
 
     def __init__(
         self,
@@ -98,13 +101,22 @@ class StagedMatcher(Matcher):
         max_tokens: int | None = None,
         lexeme_limits: Sequence[int | None] = (),
     ) -> None:
-        super().__init__(constraint, state, max_tokens=max_tokens, lexeme_limits=lexeme_limits)
+        reserve = _RESERVE if staged.stages.begin().may_refuse else 0
+        try:
+            most = None if max_tokens is None else max(0, max_tokens - reserve)
+            super().__init__(constraint, state, max_tokens=most, lexeme_limits=lexeme_limits)
+        except BudgetError as error:
+            needed = error.needed + reserve
+            message = f"max_tokens is {max_tokens}, but the shortest text known takes {needed} tokens"
+            raise BudgetError(message, needed=needed) from None
         self._staged = staged
+        self._reserve = reserve
         self._limits: tuple[int | None, tuple[int | None, ...]] = max_tokens, tuple(lexeme_limits)
         self._read = [staged.stages.begin()]
-        self._before: list[tuple[int, kernel.Matcher]] = []
+        self._before: list[tuple[int, kernel.Matcher, int]] = []
         if state is not None:
             self._limits, self._read, self._before = state._limits, list(state._read), list(state._before)
+            self._reserve = state._reserve
         elif self._read[0].repeats:
             self._change(self._read[0])
 
@@ -117,7 +129,7 @@ class StagedMatcher(Matcher):
         stage = self._read[-1]
         after = stage.read(self.constraint.vocabulary.token_bytes(token_id))
         ends = after.key != stage.key or (after.repeats, after.begun) != (stage.repeats, stage.begun)
-        before = kernel.Matcher(self) if ends else None
+        before, reserve = kernel.Matcher(self) if ends else None, self._reserve
         if not super().accept(token_id):
             return False
         if before is not None:
@@ -126,16 +138,24 @@ class StagedMatcher(Matcher):
                 # that the next one refuses, for which the kernel may find only a longer way.
                 self._become(before)
                 return False
-            self._before.append((before.n_accepted, before))
+            self._before.append((before.n_accepted, before, reserve))
         self._read.append(after)
         return True
 
     def _change(self, stage: Stage) -> bool:
         """Goes on in the grammar of a stage; False if that refuses the text."""
-        most = self._limits[0]
-        if stage.repeats and most is not None:
+        if self._limits[0] is None:
+            return self._change_to(self._staged.of(stage), None, list(self._limits[1]))
+        for reserve in range(self._reserve, -1, -2):
+            if self._change_within(self._limits[0] - reserve, stage):
+                self._reserve = reserve
+                return True
+        return False
+
+    def _change_within(self, most: int, stage: Stage) -> bool:
+        if stage.repeats:
             # of the tokens beyond those of the shortest way, each repetition has its share
-            spare = most - self.n_accepted - self.min_tokens_left
+            spare = most - self.n_accepted - super().min_tokens_left
             share = max(0, spare - _SEAM_TOKENS * stage.repeats) // (1 + stage.repeats)
             if not share:
                 rest = b"".join(map(self.constraint.vocabulary.token_bytes, kernel.Matcher.completion_tokens(self)))
@@ -163,7 +183,7 @@ class StagedMatcher(Matcher):
             super().rollback(count)  # raises
         before = None
         while self._before and self._before[-1][0] >= left:
-            before = self._before.pop()[1]
+            _, before, self._reserve = self._before.pop()
         if before is not None:
             self._become(before)
         super().rollback(self.n_accepted - left)
@@ -252,6 +272,11 @@ class StagedMatcher(Matcher):
             else:
                 break
         return tokens
+
+    @property
+    def min_tokens_left(self) -> int:
+        """Number of tokens that are enough to complete the text, those in reserve included."""
+        return super().min_tokens_left + (_RESERVE if self._read[-1].may_refuse and self._reserve == _RESERVE else 0)
 
     def _begin_of(self, token: int) -> int:
         """Takes the longest allowed token with which the text of ``token`` begins, and returns it."""

@@ -142,7 +142,7 @@ def test_rollback_goes_back_to_the_grammar_that_was_in_force() -> None:
 
 
 def test_completion_fits_the_values_that_were_written() -> None:
-    matcher = staged(Toy(equal=True), byte_vocabulary()).matcher(11)
+    matcher = staged(Toy(equal=True), byte_vocabulary()).matcher(18)
     assert matcher.accept_many(list(b"48")) == 2
     assert bytes(matcher.completion_tokens()) == b",48,"
     assert matcher.accept_many(list(b",48,")) == 4
