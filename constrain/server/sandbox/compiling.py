@@ -24,7 +24,9 @@ from constrain.chat.reading.events import TextDelta
 from constrain.chat.reading.reader import CallEnded, CallStarted, Reader
 from constrain.chat.tools.compiled import compile_arguments
 from constrain.engine.compiling import to_compile
-from constrain.errors import BudgetError, ConstrainError, LimitError
+from constrain.errors import BudgetError, ConstrainError, LimitError, UnsupportedSchemaError
+from constrain.json_schema.stages.pointers import find_data
+from constrain.language.schema_text import parse_schema, read_schema
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.places import report_place
 from constrain.server.sandbox.parts import answer_error, part_error, parts_of
@@ -245,6 +247,9 @@ def _compile_and_try(language: Language, parts: Sequence[Part], order: _Order) -
         constraint = language.compile(vocabulary, cache=False)
     except RecursionError as error:
         raise LimitError("it is nested too deeply to be compiled; make it flatter") from error
+    if constraint.staged is not None:  # the server itself would compile what comes next, for each value
+        message = "the server does not follow $data: leave it out, and compare the values of the answer"
+        raise UnsupportedSchemaError(message, pointer=find_data(parse_schema(read_schema(language.schema).text)))
     try:
         matcher = constraint.matcher(
             _ROOM if settings.max_tokens is None else settings.max_tokens,
