@@ -1,4 +1,4 @@
-"""Writes the tables of the README, of eight guides and of docs/start.md from the reports of the benchmarks.
+"""Writes the tables of the README, of the guides and of docs/start.md from the reports of the benchmarks.
 
     python benchmarks/readme.py --write     all tables whose reports are kept
     python benchmarks/readme.py --check     tells which tables are not those of their reports; fails if any are not
@@ -518,6 +518,91 @@ def certificates(report: dict[str, Any]) -> Iterator[str]:
     )
 
 
+def one_of(report: dict[str, Any]) -> Iterator[str]:
+    """Loading tables, their memory, and masks, next to enumerations."""
+    yield (
+        f"Tables of three kinds of texts, the vocabulary {report['vocabulary']}; load and memory: of the table; masks "
+        "in microseconds, cold: met for the first time. Next to them, names as an `enum`."
+    )
+    yield ""
+    rows = []
+    for kind in ("names", "numbered", "codes"):
+        for size, found in report[kind].items():
+            load = f"{found['load_ms']:,.0f}", f"{found['load_mb']:.0f}"
+            rows.append((f"{kind}, {int(size):,}", *load, *_masks(found)))
+    for engine, sizes in report["others"].items():
+        for size, found in sizes.items():
+            cells = ("refused", "", "", "") if "error" in found else ("", "", *_masks(found))
+            rows.append((f"`enum` of {engine}, {int(size):,}", *cells))
+    yield from table(("", "load, ms", "MB", "cold p50 / p99", "known p50 / p99"), rows)
+
+
+def _masks(found: Mapping[str, Any]) -> Iterator[str]:
+    for times in (found["cold_us"], found["warm_us"]):
+        yield f"{times['p50']:.1f} / {times['p99']:,.0f}"
+
+
+def sql(report: dict[str, Any]) -> Iterator[str]:
+    """Which random queries, and which of a model's, EXPLAIN accepts."""
+    model = report["model"]
+    yield (
+        f"{model['answers']} questions to the demo model: `EXPLAIN` fails for {model['failed with tables']} queries of "
+        f"`constrain.sql`, and for {model['failed with any names']} of `sql_select` without tables."
+    )
+    yield ""
+    rows = [
+        (
+            f"{each['database']}, {each['dialect']}",
+            f"{each['tables']}",
+            f"{each['compile_seconds']:.2f}",
+            f"{each['walks']:,}",
+            f"{len(each['failed'])}",
+            f"{len(each['failed_on_rows'])}",
+        )
+        for each in report["walks"]
+    ]
+    yield from table(("", "tables", "compile, s", "random queries", "`EXPLAIN` fails", "fail on rows"), rows)
+
+
+def retries(report: dict[str, Any]) -> Iterator[str]:
+    """Tokens of answers with fields written again, and of answers that are asked again."""
+    fields, again = report["fields"], report["again"]
+    yield (
+        f"Five strings and a number, whose validators reject {100 * report['rejected']:.0f} % of all values by chance; "
+        f"{len(report['answers'])} answers of the demo model at temperature 1, with the same seeds."
+    )
+    yield ""
+    rows = [
+        ("only the broken field again", f"{fields['tokens']:.0f}", f"{fields['retried']:.1f} values again"),
+        ("the whole answer, until nothing is rejected", f"{again['tokens']:.0f}", f"{again['answers']:.1f} answers"),
+    ]
+    yield from table(("", "tokens, with those taken back", "written"), rows)
+
+
+def tools_shown(report: dict[str, Any]) -> Iterator[str]:
+    """Right calls among many tools, by what the prompt shows of them."""
+    yield (
+        "Questions of the Berkeley Function Calling Leaderboard, with their own tools among others; right and named in "
+        "%, in brackets the middle 95 % of 2,000 bootstrap samples. *Too long*: the prompt does not fit into "
+        f"{report['context']:,} tokens, and counts as wrong."
+    )
+    for name, ways in report["models"].items():
+        rows = [
+            (
+                f"{row['others']:,} others, {row['label']}",
+                f"{row['answers']}",
+                _right(row),
+                f"{100 * row['named']:.0f}",
+                f"{row['prompt']:,}" if row["prompt"] else "too long",
+            )
+            for row in sorted(ways, key=lambda row: row["others"])
+        ]
+        yield ""
+        yield f"{name}:"
+        yield ""
+        yield from table(("", "questions", "right", "right tool named", "tokens of the prompt"), rows)
+
+
 def _micros(times: Mapping[str, float]) -> str:
     return f"{times['p50']:.1f}, {times['p99']:,.0f} µs"
 
@@ -534,6 +619,10 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "processes": processes,
     "memory": memory,
     "accuracy": accuracy,
+    "tools_shown": tools_shown,
+    "one_of": one_of,
+    "sql": sql,
+    "retries": retries,
     "quotes": quotes,
     "prompt_states": prompt_states,
     "speculation": speculation,
