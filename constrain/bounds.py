@@ -18,6 +18,11 @@ _MOMENTS = ("date", "time", "date-time")
 _SIZES = {"string": "Length", "array": "Items", "object": "Properties"}
 
 
+def field_pointer(field: str) -> str:
+    """Returns the JSON Pointer to another field; ``field``: as ``FieldBound`` has it."""
+    return field if re.match(r"/|\d+(?:/|$)", field) else f"1{pointer_to([field])}"
+
+
 @dataclass(frozen=True, slots=True)
 class FieldBound:
     """An annotation that bounds a field by another one, which the model writes first.
@@ -47,9 +52,7 @@ class FieldBound:
             if len(others) != 1:
                 raise self._error("a union of several types")
             return schema | {"anyOf": [self._bounded(each) if each is others[0] else each for each in schema["anyOf"]]}
-        is_pointer = re.match(r"/|\d+(?:/|$)", self.field)
-        pointer = self.field if is_pointer else f"1{pointer_to([self.field])}"
-        return schema | {self._keyword(schema): {"$data": pointer}}
+        return schema | {self._keyword(schema): {"$data": field_pointer(self.field)}}
 
     def _keyword(self, schema: dict[str, Any]) -> str:
         """Returns the keyword of the bound on values of a schema."""

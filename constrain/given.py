@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from constrain.language.schema_text import may_have_keyword
+from constrain.language.schema_text import may_have_keyword, parse_schema
+from constrain.language.stages import GIVEN as GIVEN_ROWS
 from constrain.quotes.keyword import QUOTE, Texts, may_have_quotes, read_sources, sources_of, with_sources
 from constrain.quotes.keyword import read_keyword as read_quote
-from constrain.tables.keyword import ONE_OF, bound_tables, read_tables, with_tables
+from constrain.tables.keyword import ONE_OF, bound_tables, read_tables, with_rows, with_tables
 
 if TYPE_CHECKING:
     from constrain.tables.columns import Column
+    from constrain.tables.table import Table
 
 GIVEN = ("sources", "tables")
 """The options that a ``Given`` holds."""
@@ -35,12 +37,14 @@ class Given:
         sources: texts to quote from.
         bound: value of ``x-given-tables``.
         columns: columns that it names, which are kept here.
+        tables: the tables themselves, for schemas that need rows.
         for_all: whether schemas of a registry may need them, so that every schema gets them.
     """
 
     sources: Mapping[str, Texts] = field(default_factory=dict)
     bound: Mapping[str, Any] = field(default_factory=dict)
     columns: tuple[Column, ...] = ()
+    tables: Mapping[str, Table] = field(default_factory=dict, repr=False)
     for_all: bool = False
 
     def bind(self, schema: str) -> str:
@@ -49,10 +53,16 @@ class Given:
         if not text.startswith("{") or text[1:].lstrip().startswith("}"):
             return schema
         if self.bound and (self.for_all or may_name_tables(schema)):
-            schema = with_tables(schema, self.bound)
+            schema = with_tables(schema, self._bound_for(schema))
         if self.sources and (self.for_all or may_have_quotes(schema)):
             schema = with_sources(schema, self.sources)
         return schema
+
+    def _bound_for(self, schema: str) -> Mapping[str, Any]:
+        """Returns ``x-given-tables`` for a schema: with rows if it asks for them."""
+        if not may_have_keyword(schema, GIVEN_ROWS):
+            return self.bound
+        return with_rows(self.bound, self.tables, parse_schema(schema))
 
     def is_for(self, schema: str) -> bool:
         """Returns whether the text of a schema may need a source or a table."""
@@ -65,9 +75,10 @@ def read_given(options: Mapping[str, Any], own: Mapping[str, Texts] = {}) -> Giv
     ``own``: sources that the call has by itself.
     """
     sources, tables = (options.get(name) or {} for name in GIVEN)
-    bound, columns = bound_tables(read_tables(tables)) if tables else ({}, [])
+    found = read_tables(tables)
+    bound, columns = bound_tables(found)
     for_all = options.get("registry") is not None
-    return Given({**own, **read_sources(sources)}, bound, tuple(columns), for_all)
+    return Given({**own, **read_sources(sources)}, bound, tuple(columns), found, for_all)
 
 
 def may_name_tables(schema: str) -> bool:

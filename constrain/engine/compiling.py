@@ -29,7 +29,7 @@ from constrain.language.policies import (
 )
 from constrain.language.schema_text import parse_schema, read_schema
 from constrain.language.source import Source
-from constrain.language.stages import DATA, mentions_data
+from constrain.language.stages import DATA, GIVEN, mentions_data
 from constrain.suggestions import unknown_names
 from constrain.tables.columns import columns_in
 from constrain.vocabulary.vocabulary import as_vocabulary
@@ -215,7 +215,7 @@ class _Schema:
 
     @property
     def _may_have_stages(self) -> bool:
-        return DATA in self.text or "\\u" in self.text  # a key may be spelled with escapes
+        return DATA in self.text or f'"{GIVEN}"' in self.text or "\\u" in self.text  # a key may be spelled with escapes
 
     def _compiled(self) -> CompiledSchema:
         from constrain.json_schema.compiler import compile_schema

@@ -10,10 +10,10 @@ can be completed within a number of tokens can still be completed within it afte
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
 
     from constrain import kernel
     from constrain.language.grammar import Grammar
@@ -22,9 +22,23 @@ if TYPE_CHECKING:
 DATA = "$data"
 """The only key of a reference to another value of the answer, in place of a JSON Schema keyword's value."""
 
+GIVEN = "given"
+"""The member of ``x-one-of`` with such references: values of other columns in the same row of a table."""
+
 
 def mentions_data(document: object) -> bool:
-    """Returns whether ``$data`` is a key anywhere in a JSON value; few schemas have it."""
+    """Returns whether ``$data``, or ``given`` of ``x-one-of``, is anywhere in a JSON value; few schemas have it."""
+    return any(DATA in part or has_given(part) for part in objects_in(document))
+
+
+def has_given(part: dict[str, Any]) -> bool:
+    """Returns whether an object, if it is a schema, has ``x-one-of`` with ``given``."""
+    keyword = part.get("x-one-of")
+    return isinstance(keyword, dict) and GIVEN in keyword
+
+
+def objects_in(document: object) -> Iterator[dict[str, Any]]:
+    """Yields all objects in a JSON value, once each."""
     waiting = [document]
     seen: set[int] = set()
     while waiting:
@@ -33,11 +47,9 @@ def mentions_data(document: object) -> bool:
             seen.add(id(part))
             if isinstance(part, list):
                 waiting.extend(part)
-            elif DATA in part:
-                return True
             else:
+                yield part
                 waiting.extend(part.values())
-    return False
 
 
 class Stage(Protocol):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from constrain.bounds import field_pointer
+from constrain.language.stages import GIVEN
 from constrain.tables.keyword import ONE_OF, OneOfKeyword
 from constrain.tables.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from os import PathLike
 
     from pydantic import GetJsonSchemaHandler
@@ -27,6 +29,9 @@ class OneOf:
         column: name of the column; it may be left out if there is only one.
         table: in place of ``values``, the name of a table that ``tables=`` gives to each call, so that new values need
             no new type.
+        given: with ``table``, another column, and the field of the answer with its value in the same row, as in
+            ``given={"country": "country"}``. The field is a key of the same object, or a JSON Pointer as in
+            ``AtLeast``; the model writes it first.
 
     Raises TypeError, ValueError, SchemaError and LimitError for values that cannot be.
 
@@ -39,10 +44,18 @@ class OneOf:
     """
 
     def __init__(
-        self, values: Iterable[Any] | Table | None = None, column: str | None = None, *, table: str | None = None
+        self,
+        values: Iterable[Any] | Table | None = None,
+        column: str | None = None,
+        *,
+        table: str | None = None,
+        given: Mapping[str, str] | None = None,
     ) -> None:
         if (values is None) == (table is None):
             raise TypeError("OneOf needs values, or the name of a table, as in OneOf(table='customers', column='name')")
+        if given is not None and table is None:
+            raise TypeError("given needs the name of a table, as in OneOf(table='places', column='city', given=...)")
+        self._given = {GIVEN: {name: field_pointer(field) for name, field in given.items()}} if given else {}
         if values is None:
             self._keyword = OneOfKeyword(table, column)
         else:
@@ -66,6 +79,7 @@ class OneOf:
     @classmethod
     def _of(cls, table: Table, column: str, name: str) -> OneOf:
         made = cls.__new__(cls)
+        made._given = {}
         made._keep(table, column, name)
         return made
 
@@ -83,7 +97,7 @@ class OneOf:
 
     def keyword(self) -> dict[str, Any]:
         """Returns the value of ``x-one-of`` in a JSON Schema."""
-        return self._keyword.value()
+        return {**self._keyword.value(), **self._given}
 
     def __get_pydantic_json_schema__(
         self, core_schema: CoreSchema, handler: GetJsonSchemaHandler | None = None

@@ -21,6 +21,8 @@ from constrain.tables.numbers import NumberTable, spell_number
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from constrain.tables.dependent import Dependent
+
 MAX_TABLE_VALUES = 10_000_000
 """Values of one column of a table, equal ones and gaps included. Beyond: LimitError."""
 
@@ -172,7 +174,21 @@ def find_column(digest: str) -> Column | None:
     return _columns.get(digest)
 
 
-def columns_in(schema: str) -> tuple[Column, ...]:
-    """Returns the columns that the text of a schema names by digest. Who keeps them, keeps the schema usable."""
-    found = map(_columns.get, dict.fromkeys(_DIGEST.findall(schema)))
-    return tuple(column for column in found if column is not None)
+_rows: WeakValueDictionary[str, Dependent] = WeakValueDictionary()
+"""Columns together with others of the same rows, by digest."""
+
+
+def keep_rows(rows: Dependent) -> Dependent:
+    """Lets rows be found by their digest while they are in use. Returns those with it that are there already."""
+    return _rows.setdefault(rows.digest, rows)
+
+
+def find_rows(digest: str) -> Dependent | None:
+    """Returns the rows with a digest; ``None`` if nothing in use has it."""
+    return _rows.get(digest)
+
+
+def columns_in(schema: str) -> tuple[Column | Dependent, ...]:
+    """Returns columns and rows that the text of a schema names by digest. Who keeps them, keeps the schema usable."""
+    found = ((_columns.get(digest), _rows.get(digest)) for digest in dict.fromkeys(_DIGEST.findall(schema)))
+    return tuple(each for pair in found for each in pair if each is not None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from bisect import bisect_left
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from constrain import kernel
@@ -26,12 +28,16 @@ class Dependent:
         rows: values of the other columns, and behind them that of the column.
         others: names of the other columns.
         name: the column in messages.
+
+    Attributes:
+        digest: identifies the rows, by their values and the names of the columns.
     """
 
     def __init__(self, rows: Iterable[Sequence[object]], others: tuple[str, ...], name: str) -> None:
         self._others, self._name = others, name
         self._shortest: dict[str, int] = {}  # bytes of the shortest value, by the values of the other columns
         self._texts = kernel.Texts(self._read(rows))
+        self.digest = hashlib.sha256(repr((name, others)).encode() + self._texts.lines()).hexdigest()
 
     def _read(self, rows: Iterable[Sequence[object]]) -> Iterable[str]:
         shortest = self._shortest
@@ -55,13 +61,24 @@ class Dependent:
         texts = (json.loads(b'"%b"' % self._texts[number]) for number in range(low, high))
         return read_column((json.loads(text.rpartition(_BETWEEN)[2]) for text in texts), self._name)
 
+    @cached_property
+    def sources(self) -> Column:
+        """The values of the only other column for which there is a value."""
+        (other,) = self._others
+        return read_column((values[other] for values in self.possible()), f"the column {other!r}")
+
     def possible(self) -> list[dict[str, Any]]:
         """Returns the values of the other columns for which there is a value."""
         return [self._values(key) for key in self._shortest]
 
+    @property
+    def worst_bytes(self) -> int:
+        """Bytes of the shortest value, as JSON, for the worst values of the other columns; 0 without rows."""
+        return max(self._shortest.values(), default=0)
+
     def hardest(self) -> dict[str, Any] | None:
         """Returns the values of the other columns whose shortest value is longest; ``None`` without rows."""
-        key = max(self._shortest, key=self._shortest.__getitem__, default=None)
+        key = max(self._shortest, key=lambda one: (self._shortest[one], one), default=None)
         return None if key is None else self._values(key)
 
     def _values(self, key: str) -> dict[str, Any]:

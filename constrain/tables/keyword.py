@@ -10,13 +10,15 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from constrain.errors import ConstrainError, SchemaError
+from constrain.errors import ConstrainError, SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from constrain.language.stages import GIVEN, has_given, objects_in
 from constrain.suggestions import did_you_mean
-from constrain.tables.columns import Column, find_column
+from constrain.tables.columns import Column, find_column, find_rows
 from constrain.tables.table import Table
 
 if TYPE_CHECKING:
     from constrain.language.tree import LiteralTable
+    from constrain.tables.dependent import Dependent
 
 ONE_OF, GIVEN_TABLES = "x-one-of", "x-given-tables"
 
@@ -56,6 +58,24 @@ def read_keyword(value: object) -> OneOfKeyword:
     ):
         return OneOfKeyword(**value)
     raise TypeError(f'{ONE_OF} must name a table, as in {{"table": "customers", "column": "name"}}, not {value!r:.80}')
+
+
+def read_given(value: Any) -> tuple[OneOfKeyword, str, object]:
+    """Returns a keyword with ``given``, the column that this names, and the pointer to its value.
+
+    Raises TypeError and UnsupportedSchemaError.
+    """
+    keyword = read_keyword({name: each for name, each in value.items() if name != GIVEN})
+    given = value[GIVEN]
+    if not isinstance(given, Mapping) or not given or keyword.table is None or keyword.column is None:
+        raise TypeError(
+            f'{GIVEN} needs a table, a column and another column with a pointer, as in {{"table": "places", "column": '
+            f'"city", "{GIVEN}": {{"country": "1/country"}}}}, not {value!r:.80}'
+        )
+    if len(given) > 1:
+        raise UnsupportedSchemaError(f"{GIVEN} names {_listed(given)}; it may name only one column")
+    ((column, pointer),) = given.items()
+    return keyword, column, pointer
 
 
 def read_tables(given: object) -> dict[str, Table]:
@@ -104,6 +124,39 @@ def bound_expressions(tables: Mapping[str, Any]) -> Iterator[LiteralTable]:
 def with_tables(schema: str, bound: Mapping[str, Any]) -> str:
     """Returns the text of a schema, an object, with the tables of a call."""
     return f'{{"{GIVEN_TABLES}": {json.dumps(bound)}, {schema.lstrip()[1:]}'
+
+
+def with_rows(bound: Mapping[str, Any], tables: Mapping[str, Table], document: object) -> Mapping[str, Any]:
+    """Returns ``x-given-tables`` with the rows that a schema needs. What is wrong there, compiling the schema names."""
+    found = dict(bound)
+    for part in objects_in(document):
+        if not has_given(part):
+            continue
+        try:
+            keyword, other, _ = read_given(part[ONE_OF])
+            table, column = tables[str(keyword.table)], str(keyword.column)
+            table.column(column), table.column(other)
+        except (TypeError, ConstrainError, KeyError):
+            continue
+        about = found[str(keyword.table)][column]
+        rows = {**about.get(GIVEN, {}), other: {"digest": table.dependent(column, [other]).digest}}
+        found[str(keyword.table)] = {**found[str(keyword.table)], column: {**about, GIVEN: rows}}
+    return found
+
+
+def rows_of(keyword: OneOfKeyword, other: str, root: object) -> Dependent:
+    """Returns the rows of a keyword and the column that its ``given`` names. Raises SchemaError."""
+    for each in (keyword, OneOfKeyword(keyword.table, other)):
+        if not len(column_of(each, root)):
+            raise UnsatisfiableSchemaError(f"{each} has no values")
+    about: Any = root[GIVEN_TABLES][keyword.table][keyword.column]  # type: ignore[index]
+    for name in (GIVEN, other):
+        about = about.get(name) if isinstance(about, Mapping) else None
+    found = find_rows(str(about["digest"])) if isinstance(about, Mapping) and "digest" in about else None
+    if found is None:
+        message = f"the rows of {keyword} are not in use here; keep the table. A server has no rows of its tables"
+        raise SchemaError(message)
+    return found
 
 
 def column_of(keyword: OneOfKeyword, root: object) -> Column:

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from constrain.errors import ConstrainError, SchemaError
-from constrain.tables.columns import Column, read_column
+from constrain.tables.columns import Column, keep_rows, read_column
 from constrain.tables.dependent import Dependent
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Table:
             found = [read_column(each, "the table", is_text=is_text).digest for each in columns]
             if found != wanted:
                 raise SchemaError(f"the source of {self!r} has changed since it was read: call refresh")
-        return made.setdefault(names, Dependent(rows, tuple(others), f"the column {column!r}"))
+        return made.setdefault(names, keep_rows(Dependent(rows, tuple(others), f"the column {column!r}")))
 
     def given(self, column: str, values: Mapping[str, object]) -> Column:
         """Returns the values of a column in rows with given values of others: of cities, those of a country."""

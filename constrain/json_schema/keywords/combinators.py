@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.errors import SchemaError
+from constrain.errors import SchemaError, UnsupportedSchemaError
 from constrain.json_schema.documents.dialects import DRAFT_6, DRAFT_2019, DRAFT_2020
 from constrain.json_schema.documents.keyword import Keyword
 from constrain.json_schema.formulas.complements import complement
@@ -28,8 +28,9 @@ from constrain.json_schema.shapes.data import ANY_SHAPES, FALSE, NULL, TRUE, Sha
 from constrain.json_schema.shapes.shapes import all_but_one, intersect, union
 from constrain.json_schema.shapes.strings import StringShape
 from constrain.json_schema.shapes.tables import table_shapes
+from constrain.language.stages import GIVEN
 from constrain.language.wrong_schema import describe_no_type_name
-from constrain.tables.keyword import ONE_OF, read_keyword
+from constrain.tables.keyword import ONE_OF, read_given, read_keyword
 from constrain.work import spend
 
 if TYPE_CHECKING:
@@ -72,8 +73,11 @@ def enum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
 
 def _note_one_of(given: object) -> str:
     try:
+        if isinstance(given, dict) and GIVEN in given:
+            keyword, other, pointer = read_given(given)
+            return f"a value of {keyword} in a row whose {other!r:.80} is the value at {pointer}"
         keyword = read_keyword(given)
-    except TypeError:
+    except (TypeError, UnsupportedSchemaError):
         return ""
     return f"a value of {keyword}" if keyword.size is None else f"one of {keyword.size:,} known values"
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from constrain.json_schema.formats.moments import FORMAT_BOUNDS, read_moment
 from constrain.json_schema.numbers.shape import exact
 from constrain.json_schema.stages.pointers import data_pointer
+from constrain.tables.keyword import ONE_OF
 
 if TYPE_CHECKING:
     from constrain.json_schema.stages.places import Place
+    from constrain.tables.columns import Column
+    from constrain.tables.dependent import Dependent
+    from constrain.tables.keyword import OneOfKeyword
 
 NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 FORMATS = FORMAT_BOUNDS
@@ -36,6 +40,63 @@ Known = tuple[tuple[int, tuple[int, ...], bytes], ...]
 """Values that are known: number of the source, indices of the items that it lies in, and its JSON text."""
 
 
+_COSTLY_TEXT = "\U000f1234"
+"""A character for private use, each byte of which is a token of its own in the usual vocabularies."""
+
+_COSTLY_DIGITS, _DIGITS_IN_TOKEN = "7391", 3
+"""Digits, and how many of them the usual vocabularies have at most in one token."""
+
+
+class _Values(dict[str, Any]):
+    """A value of ``x-one-of``, which keeps its values in use."""
+
+    def __init__(self, keyword: OneOfKeyword, column: Column) -> None:
+        super().__init__(keyword._replace(digest=column.digest, size=len(column)).value())
+        self.column = column
+
+
+class Rows(NamedTuple):
+    """Rows of a table: ``keyword`` names the column of the target, ``other`` that of the source."""
+
+    keyword: OneOfKeyword
+    other: str
+    dependent: Dependent
+
+    def known(self, text: bytes) -> dict[str, Any]:
+        """Returns the schema of the target for a value of the source, by its JSON text."""
+        value = read_value(text)
+        return self._schema_of(value) if isinstance(value, str | int | Decimal) else {"not": {}}
+
+    def _schema_of(self, value: object) -> dict[str, Any]:
+        return self._one_of(self.keyword.column, self.dependent.given({self.other: value}))
+
+    def sources(self) -> dict[str, Any]:
+        """Returns the schema of the values of the source that have rows."""
+        return self._one_of(self.other, self.dependent.sources)
+
+    def hardest(self) -> dict[str, Any]:
+        """Returns a schema of the target that costs at least as many tokens as for any value of the source.
+
+        Which value costs most depends on the vocabulary. A stand-in for it has as many bytes as the shortest value for
+        the worst value of the source, none of which share a token. No text has it, as the source is written first.
+        """
+        values = self.dependent.hardest()
+        if values is None:
+            return {"not": {}}
+        column = self.dependent.given(values)
+        size = self.dependent.worst_bytes
+        if column.strings:
+            return {"const": _COSTLY_TEXT * -(-size // len(_COSTLY_TEXT.encode()))}
+        if column.listed:
+            return {"const": int((_COSTLY_DIGITS * size)[: _DIGITS_IN_TOKEN * size])}
+        return self._schema_of(values[self.other])
+
+    def _one_of(self, name: str | None, column: Column) -> dict[str, Any]:
+        if not len(column):
+            return {"not": {}}
+        return {ONE_OF: _Values(self.keyword._replace(column=name), column)}
+
+
 @dataclass(eq=False)
 class Bound:
     """A keyword of ``target`` whose value is that of ``source``, another field that comes earlier in the text.
@@ -46,6 +107,7 @@ class Bound:
     ``times``: how many of its targets, the items of an array, there are at least.
     ``worst``: the schema of the target while the source is not known: it holds for every value of the source, or costs
     as much as the shortest one. ``may_refuse``: whether it has values that some value of the source excludes.
+    ``rows``: of a table, for ``x-one-of`` with ``given``.
     """
 
     keyword: str
@@ -60,6 +122,7 @@ class Bound:
     times: int = 1
     worst: dict[str, Any] | None = None
     may_refuse: bool = False
+    rows: Rows | None = None
 
     @property
     def is_lower(self) -> bool:
@@ -100,6 +163,8 @@ class Bound:
         """Returns the schema of the target inside of some items; ``None`` if the source is not known there."""
         for number, indices, text in known:
             if number == self.number and indices == items[: self.items]:
+                if self.rows is not None:
+                    return self.rows.known(text)
                 value = read_value(text)
                 return self.schema_of(value) if self._is_fit(value) else None
         return None

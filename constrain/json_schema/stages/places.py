@@ -10,7 +10,7 @@ from constrain.errors import SchemaError, UnsupportedSchemaError
 from constrain.json_schema.documents.dialects import DIALECTS, DRAFT_4, DRAFT_2019, DRAFT_2020, escape
 from constrain.json_schema.documents.keyword import KEYWORDS
 from constrain.json_schema.documents.subschemas import subschemas
-from constrain.json_schema.stages.pointers import ITEM, data_pointer, without_data
+from constrain.json_schema.stages.pointers import ITEM, reference, without_data
 from constrain.work import spend
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ class Tree:
             seen.add(id(schema))
             inner = [(pointer + sub.token, sub.schema) for sub in subschemas(schema)]
             for keyword, value in schema.items():
-                if keyword not in KEYWORDS.annotations and data_pointer(value) is not None:
+                if keyword not in KEYWORDS.annotations and reference(keyword, value) is not None:
                     found.append(id(schema))
                 elif (keyword == "$id" and pointer) or keyword in ("$dynamicRef", "$recursiveRef"):
                     message = f"{keyword} cannot stand in a schema with $data; refer to schemas by JSON Pointers"

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from constrain.errors import SchemaError, UnsupportedSchemaError
 from constrain.json_schema.documents.subschemas import subschemas
 from constrain.json_schema.keywords.table import KEYWORDS
-from constrain.language.stages import DATA, mentions_data
+from constrain.language.stages import DATA, GIVEN, mentions_data
+from constrain.tables.keyword import ONE_OF
 
 _RELATIVE = re.compile(r"(0|[1-9]\d*)((?:/[^#]*)?)")
 
@@ -41,10 +42,17 @@ def data_pointer(value: object) -> object:
     return value[DATA] if isinstance(value, dict) and len(value) == 1 and DATA in value else None
 
 
+def reference(keyword: str, value: object) -> object:
+    """Returns what a keyword's value says of another field: its pointer, or ``given``; ``None`` if it is no such."""
+    if keyword == ONE_OF and isinstance(value, dict) and GIVEN in value:
+        return value[GIVEN] or {}
+    return data_pointer(value)
+
+
 def without_data(value: Any) -> Any:
     """Returns a JSON value without the members that are references to other fields."""
     if isinstance(value, dict):
-        return {key: without_data(each) for key, each in value.items() if data_pointer(each) is None}
+        return {key: without_data(each) for key, each in value.items() if reference(key, each) is None}
     return [without_data(each) for each in value] if isinstance(value, list) else value
 
 
@@ -60,30 +68,34 @@ def find_data(document: object) -> str | None:
             continue
         seen.add(id(schema))
         for keyword, value in schema.items():
-            if value.__class__ is dict and data_pointer(value) is not None and keyword not in KEYWORDS.annotations:
+            if (
+                value.__class__ is dict
+                and reference(keyword, value) is not None
+                and keyword not in KEYWORDS.annotations
+            ):
                 return f"{pointer}/{keyword}"
         waiting.extend((pointer + each.token, each.schema) for each in subschemas(schema))
     return None
 
 
-def read_pointer(pointer: object, target: Path, at: str) -> tuple[Path, tuple[str, ...]]:
+def read_pointer(pointer: object, target: Path, at: str, name: str = DATA) -> tuple[Path, tuple[str, ...]]:
     """Returns the path at which a pointer starts, a beginning of ``target``, and the steps from there.
 
-    ``at``: JSON Pointer of the keyword, for errors.
+    ``at``: JSON Pointer of the keyword, and ``name``: of what is the pointer, for errors.
     """
     if not isinstance(pointer, str):
-        raise SchemaError(f"{DATA} must be a JSON Pointer, not {pointer!r:.80}", pointer=at)
+        raise SchemaError(f"{name} must be a JSON Pointer, not {pointer!r:.80}", pointer=at)
     if pointer.startswith("/"):
         return (), _steps(pointer, at)
     found = _RELATIVE.fullmatch(pointer)
     if pointer.endswith("#"):
         raise UnsupportedSchemaError(
-            f"{DATA}: {pointer!r:.80} asks for a key or an index, not for a value; point at a field, as 1/start does",
+            f"{name}: {pointer!r:.80} asks for a key or an index, not for a value; point at a field, as 1/start does",
             pointer=at,
         )
     if found is None:
         message = (
-            f"{DATA} must be a JSON Pointer such as /start or, relative to this value, 1/start, not {pointer!r:.80}"
+            f"{name} must be a JSON Pointer such as /start or, relative to this value, 1/start, not {pointer!r:.80}"
         )
         raise SchemaError(message, pointer=at)
     levels = int(found[1]) if len(found[1]) < 9 else len(target) + 1

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from constrain.errors import UnsatisfiableSchemaError, UnsupportedSchemaError
+from constrain.json_schema.documents.keyword import KEYWORDS
 from constrain.json_schema.formats.moments import BOUNDED_FORMATS, spell_moment
 from constrain.json_schema.numbers.shape import exact
 from constrain.json_schema.stages.bounds import (
@@ -16,22 +17,28 @@ from constrain.json_schema.stages.bounds import (
     MAX_COUNTED,
     NUMBERS,
     WHOLE_DIGITS,
+    conjunction,
     format_of,
     types_of,
 )
 from constrain.json_schema.stages.pointers import show_path
 from constrain.json_schema.stages.ranges import Limit, Ranges, flat
 from constrain.json_schema.stages.rendering import render
+from constrain.language.stages import DATA, GIVEN
+from constrain.tables.keyword import ONE_OF, column_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from constrain.json_schema.stages.bounds import Bound
+    from constrain.json_schema.stages.bounds import Bound, Rows
     from constrain.json_schema.stages.places import Place
+    from constrain.tables.columns import Column
 
 _NUMERIC = ("integer", "number")
 _COUNTED = {"Length": "string", "Items": "array", "Properties": "object"}
 _REPEATED = ("string", "integer", "boolean")
+_BESIDE_ROWS = frozenset((ONE_OF, "type", "allOf", "anyOf", "$ref", "$defs", "definitions", "$schema", "$id"))
+"""Keywords beside ``x-one-of`` with ``given``; others could leave no value for some value of the source."""
 
 
 class Projection:
@@ -59,11 +66,17 @@ class Projection:
     def project(self) -> None:
         """Narrows all sources, and sets ``worst`` of all bounds. Raises UnsupportedSchemaError."""
         for bound in self._bounds:
-            self._check_types(bound)
+            if bound.rows is not None:
+                self._check_rows(bound, bound.rows)
+            else:
+                self._check_types(bound)
         for bound in self._bounds:
             self._settle_years(bound)
         for bound in reversed(self._bounds):  # later fields first: they narrow their sources, which may be targets
-            if bound.keyword in NUMBERS:
+            if bound.rows is not None:
+                if not bound.skippable:
+                    _narrow(bound.source, bound.rows.sources())
+            elif bound.keyword in NUMBERS:
                 self._project_number(bound)
             elif bound.keyword in FORMATS:
                 self._project_moment(bound)
@@ -116,9 +129,37 @@ class Projection:
         if bound.repeats and sum(_base(other.target) is _base(bound.target) for other in self._bounds) > 1:
             self._refuse(bound, "a value that is repeated cannot depend on further fields; leave out the other $data")
 
+    def _check_rows(self, bound: Bound, rows: Rows) -> None:
+        target = _base(bound.target)
+        for each in conjunction(bound.target.around()):
+            for keyword in each.schema:
+                if keyword not in _BESIDE_ROWS and keyword not in KEYWORDS.annotations:
+                    message = f"{keyword} cannot stand beside {GIVEN}; leave it out, and rows out of the table instead"
+                    raise UnsupportedSchemaError(message, pointer=f"{each.pointer}/{keyword}")
+        there = _kinds(column_of(rows.keyword, target.tree.document))
+        named = {*types_of(bound.target)} or there
+        if "null" in named or not there <= _with_integers(named):
+            kinds = " or ".join(sorted(there))
+            message = f"all values of {rows.keyword} must have the type of the field: {kinds}; write null by anyOf"
+            self._refuse(bound, message)
+        there = _kinds(rows.dependent.sources)
+        named = {*types_of(bound.source)} or there
+        if there and not there & _with_integers(named):
+            kinds = " or ".join(sorted(there))
+            self._refuse(bound, f"{show_path(bound.source.path)} must be of the type {kinds}, as {rows.other!r:.80} is")
+        for other in self._bounds:
+            around = _base(other.source).path
+            if other is not bound and (_base(other.target) is target or target.path[: len(around)] == around):
+                self._refuse(
+                    bound,
+                    f"{show_path(target.path)} depends on its row; it cannot depend on further fields, "
+                    "nor others on it",
+                )
+
     @staticmethod
     def _refuse(bound: Bound, message: str) -> None:
-        raise UnsupportedSchemaError(f"$data: {message}", pointer=bound.pointer)
+        name = DATA if bound.rows is None else GIVEN
+        raise UnsupportedSchemaError(f"{name}: {message}", pointer=bound.pointer)
 
     def _settle_years(self, bound: Bound) -> None:
         """Writes out the years of the policy, which otherwise depend on the bounds that the schema has."""
@@ -222,7 +263,7 @@ class Projection:
     # The worst case.
 
     def _worst(self, bound: Bound) -> dict[str, Any]:
-        if bound.repeats and bound.skippable and not bound.absent:
+        if (bound.repeats or bound.rows) and bound.skippable and not bound.absent:
             return {"not": {}}  # the other alternative is always left
         if bound.repeats:
             bound.may_refuse = True
@@ -231,6 +272,9 @@ class Projection:
             place = source.open(tail) if bound.keyword == "enum" and tail is not None else source
             above = [other.worst for other in self._bounds if _base(other.target) is place and other.worst is not None]
             return {"allOf": [_own(place), *above]}
+        if bound.rows is not None:
+            bound.may_refuse = True
+            return bound.rows.hardest()
         lower = bound.is_lower
         if bound.keyword in FORMATS:
             moment = self._ranges.moment(_own(bound.source), bound.format, greatest=lower, usual_years=False)
@@ -278,6 +322,17 @@ class Projection:
         if self._opposite(bound):
             cure = "write it as a chain: low, then a value with low as its lower bound, then high with the value as its"
         self._refuse(bound, f"some values of its sources leave nothing for {show_path(bound.target.path)}; {cure}")
+
+
+def _kinds(column: Column) -> set[str]:
+    """Returns the types of the values of a column; of CSV, they are strings."""
+    kinds = {"string"} if column.strings else set()
+    kinds |= {"boolean"} if column.truths else set()
+    return kinds | {"integer" if isinstance(number, int) else "number" for number in column.listed or ()}
+
+
+def _with_integers(types: set[str]) -> set[str]:
+    return types | {"integer"} if "number" in types else types
 
 
 def _base(place: Place) -> Place:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from constrain.errors import SchemaError, UnsupportedSchemaError
 from constrain.json_schema.documents.keyword import KEYWORDS
-from constrain.json_schema.stages.bounds import SUPPORTED, Bound, conjunction, types_of
-from constrain.json_schema.stages.pointers import ITEM, data_pointer, read_pointer, show_path
+from constrain.json_schema.stages.bounds import SUPPORTED, Bound, Rows, conjunction, types_of
+from constrain.json_schema.stages.pointers import ITEM, data_pointer, read_pointer, reference, show_path
+from constrain.language.stages import DATA, GIVEN
 from constrain.suggestions import closest
+from constrain.tables.keyword import ONE_OF, read_given, rows_of
 
 if TYPE_CHECKING:
     from constrain.json_schema.stages.places import Key, Place, Tree
@@ -21,10 +23,10 @@ _ABSENT = "a field that another one depends on must always be there"
 def resolve_bounds(tree: Tree) -> list[Bound]:
     """Returns the bounds of a tree, in the order of the text; notes the order of keys and the sources in the tree."""
     bounds = [
-        _resolve(place, keyword, f"{place.pointer}/{keyword}", data_pointer(value))
+        _resolve(place, keyword, f"{place.pointer}/{keyword}", value)
         for place in [*tree.root.walk()]
         for keyword, value in place.schema.items()
-        if keyword not in KEYWORDS.annotations and data_pointer(value) is not None
+        if keyword not in KEYWORDS.annotations and reference(keyword, value) is not None
     ]
     for bound in bounds:
         bound.target.bounds.append(bound)
@@ -57,11 +59,15 @@ def resolve_bounds(tree: Tree) -> list[Bound]:
     return sorted(bounds, key=lambda bound: bound.target.number)
 
 
-def _resolve(target: Place, keyword: str, pointer: str, data: object) -> Bound:
-    if keyword not in SUPPORTED:
+def _resolve(target: Place, keyword: str, pointer: str, value: object) -> Bound:
+    data, rows, name = data_pointer(value), None, DATA
+    if keyword == ONE_OF and data is None:
+        data, rows = _rows(target, value, pointer)
+        name = GIVEN
+    elif keyword not in SUPPORTED:
         message = f"$data is not supported for {keyword}, only for {', '.join(sorted(SUPPORTED))}"
         raise UnsupportedSchemaError(message, pointer=pointer)
-    start, steps = read_pointer(data, target.path, pointer)
+    start, steps = read_pointer(data, target.path, pointer, name)
     depth, rest = len(start), list(steps)
     while rest and depth < len(target.path) and target.path[depth] is not ITEM and str(target.path[depth]) == rest[0]:
         depth += 1  # the target shares this step
@@ -80,7 +86,18 @@ def _resolve(target: Place, keyword: str, pointer: str, data: object) -> Bound:
         if not number:
             top = holder
             _put_before(holder, source.key, below, inner, data, pointer)
-    return Bound(keyword, pointer, target, source, top)
+    return Bound(keyword, pointer, target, source, top, rows=rows)
+
+
+def _rows(target: Place, value: object, pointer: str) -> tuple[object, Rows]:
+    """Returns the pointer in ``given``, and the rows that it needs."""
+    try:
+        keyword, other, data = read_given(value)
+        return data, Rows(keyword, other, rows_of(keyword, other, target.tree.document))
+    except TypeError as error:
+        raise SchemaError(str(error), pointer=pointer) from error
+    except SchemaError as error:
+        raise type(error)(error.message, pointer=pointer) from error
 
 
 def is_required(schemas: list[Place], key: str) -> bool:
