@@ -22,6 +22,10 @@ from constrain.regex.unicode.properties import _property, property_ranges
 from constrain.remembering import Memory, remembered
 
 SMALL = {
+    "constrain.engine.staged._ending": "a byte for each token of each vocabulary that lives",
+    "constrain.server.sandbox.worker._kept": "the tables of the server's operator",
+    "constrain.tables.columns._columns": "columns, for as long as somebody uses them",
+    "constrain.tables.dependent._rows": "rows, for as long as somebody uses them",
     "constrain.batch.stores.locks._held": "eight letters for each lock that this process holds",
     "constrain.cache._cache_of": "a path and a lock for each cache directory that the program names",
     "constrain.llama.costs.kept._known": "some thirty numbers for each model, and number of answers at once",

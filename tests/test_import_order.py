@@ -32,6 +32,7 @@ _ORDER = """
     voting
     regex.classes regex.anchors regex.lookaround regex.unicode regex.parsing regex
     quotes.keyword quotes.texts quotes
+    bounds
     tables
     given
     json_schema.documents json_schema.spelling json_schema.numbers json_schema.formats json_schema.shapes
@@ -65,7 +66,7 @@ _ORDER = """
     server.llama_server server.playground server.openapi
     server
     ray
-    events results tools parts strict options prompts bounds
+    events results tools parts strict options prompts
     __init__ example
     health
     cli

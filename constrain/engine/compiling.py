@@ -31,7 +31,7 @@ from constrain.language.schema_text import parse_schema, read_schema
 from constrain.language.source import Source
 from constrain.language.stages import DATA, GIVEN, mentions_data
 from constrain.suggestions import unknown_names
-from constrain.tables.columns import columns_in
+from constrain.tables.dependent import columns_in
 from constrain.vocabulary.vocabulary import as_vocabulary
 from constrain.work import compilation, garbage_kept
 

@@ -47,7 +47,6 @@ def reserved() -> frozenset[str]:
     return frozenset(RESERVED.split()) | frozenset(_MORE.split())
 
 
-@cache
 def spell(name: str, dialect: Dialect) -> str:
     """Returns a name as queries have it, in quotes where the dialect needs them.
 

@@ -21,7 +21,6 @@ from constrain.tables.numbers import NumberTable, spell_number
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from constrain.tables.dependent import Dependent
 
 MAX_TABLE_VALUES = 10_000_000
 """Values of one column of a table, equal ones and gaps included. Beyond: LimitError."""
@@ -34,7 +33,6 @@ _NUMBER = re.compile(rb"^(?!-0$)-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?$", re.MULT
 
 _OTHER_NUMBER = re.compile(rb"^-?(?:0|[1-9][0-9]*)\.[0-9]*0$|^-0$", re.MULTILINE)
 _TRUTHS = {b"true": True, b"false": False}
-_DIGEST = re.compile(r'"digest"\s*:\s*"([0-9a-f]{64})"')
 
 
 class Column:
@@ -172,23 +170,3 @@ def json_text(value: object) -> str:
 def find_column(digest: str) -> Column | None:
     """Returns the column with a digest; ``None`` if nothing in use has it."""
     return _columns.get(digest)
-
-
-_rows: WeakValueDictionary[str, Dependent] = WeakValueDictionary()
-"""Columns together with others of the same rows, by digest."""
-
-
-def keep_rows(rows: Dependent) -> Dependent:
-    """Lets rows be found by their digest while they are in use. Returns those with it that are there already."""
-    return _rows.setdefault(rows.digest, rows)
-
-
-def find_rows(digest: str) -> Dependent | None:
-    """Returns the rows with a digest; ``None`` if nothing in use has it."""
-    return _rows.get(digest)
-
-
-def columns_in(schema: str) -> tuple[Column | Dependent, ...]:
-    """Returns columns and rows that the text of a schema names by digest. Who keeps them, keeps the schema usable."""
-    found = ((_columns.get(digest), _rows.get(digest)) for digest in dict.fromkeys(_DIGEST.findall(schema)))
-    return tuple(each for pair in found for each in pair if each is not None)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from bisect import bisect_left
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from constrain import kernel
 from constrain.errors import SchemaError
-from constrain.tables.columns import json_text, read_column
+from constrain.tables.columns import find_column, json_text, read_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -83,3 +85,25 @@ class Dependent:
 
     def _values(self, key: str) -> dict[str, Any]:
         return dict(zip(self._others, map(json.loads, key.split(_BETWEEN)), strict=True))
+
+
+_DIGEST = re.compile(r'"digest"\s*:\s*"([0-9a-f]{64})"')
+
+_rows: WeakValueDictionary[str, Dependent] = WeakValueDictionary()
+"""Columns together with others of the same rows, by digest."""
+
+
+def keep_rows(rows: Dependent) -> Dependent:
+    """Lets rows be found by their digest while they are in use. Returns those with it that are there already."""
+    return _rows.setdefault(rows.digest, rows)
+
+
+def find_rows(digest: str) -> Dependent | None:
+    """Returns the rows with a digest; ``None`` if nothing in use has it."""
+    return _rows.get(digest)
+
+
+def columns_in(schema: str) -> tuple[Column | Dependent, ...]:
+    """Returns columns and rows that the text of a schema names by digest. Who keeps them, keeps the schema usable."""
+    found = ((find_column(digest), _rows.get(digest)) for digest in dict.fromkeys(_DIGEST.findall(schema)))
+    return tuple(each for pair in found for each in pair if each is not None)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from constrain.errors import ConstrainError, SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.language.stages import GIVEN, has_given, objects_in
 from constrain.suggestions import did_you_mean
-from constrain.tables.columns import Column, find_column, find_rows
+from constrain.tables.columns import Column, find_column
+from constrain.tables.dependent import find_rows
 from constrain.tables.table import Table
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from constrain.errors import ConstrainError, SchemaError
-from constrain.tables.columns import Column, keep_rows, read_column
-from constrain.tables.dependent import Dependent
+from constrain.tables.columns import Column, read_column
+from constrain.tables.dependent import Dependent, keep_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
     from pydantic_core import SchemaValidator, ValidationError
 
-    from constrain.partial.scanner import Path
+
+Path = tuple[str | int, ...]
+"""The steps from a whole value to a part of it: keys and positions."""
 
 _FUNCTIONS = ("function-after", "function-before", "function-wrap", "function-plain")
 _FIELDS = ("model-fields", "typed-dict", "dataclass-args")

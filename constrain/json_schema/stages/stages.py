@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _PLANS = 64
 """Schemas whose plans are remembered: a request compiles its schema more than once."""
 
-_PLAN_BYTES = 16 << 20
+_PLAN_BYTES = 1 << 20
 """Bytes that they may take together, by the length of the schemas."""
 
 _BYTES_PER_CHARACTER = 40
