@@ -8,6 +8,7 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from functools import cache
@@ -70,6 +71,9 @@ def call(
             if isinstance(ended.code, str):
                 errors.write(f"{ended.code}\n")
             status = 1 if isinstance(ended.code, str) else ended.code or 0
+        for thread in threading.enumerate():  # a program ends when its evaluated prompts are written
+            if thread.name == "constrain-prompts":
+                thread.join()
     return subprocess.CompletedProcess(sys.argv, status, output.written(), errors.written())
 
 
