@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from constrain.errors import SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError, limits_at
+from constrain.errors import ConstrainError, SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError, limits_at
 from constrain.json_schema.documents.dialects import DRAFT_4_URI, sign_of_draft_4
 from constrain.json_schema.documents.documents import Documents
 from constrain.json_schema.documents.dynamic_scope import DynamicScopeNeeded
@@ -13,7 +14,7 @@ from constrain.json_schema.documents.references import References
 from constrain.json_schema.emission.emitter import Emitter
 from constrain.json_schema.keywords.expansion import Expansion
 from constrain.json_schema.spelling.languages import begin_compilation
-from constrain.json_schema.stages.pointers import find_data
+from constrain.json_schema.stages.pointers import find_data, without_data
 from constrain.json_schema.values.contradictions import why_empty
 from constrain.json_schema.values.doubles import settle_numbers, split_whole_numbers
 from constrain.json_schema.values.productivity import expand_all, mark_productive
@@ -109,8 +110,13 @@ def _in_stages(schema: Any, options: _Options) -> CompiledSchema:
     from constrain.json_schema.stages.stages import read_stages  # few schemas have it
 
     policies = options.policies._asdict() | {"plain_integers": options.plain_integers}
-    stages = read_stages(schema, policies, options.documents.registry, _compile_stage)
-    compiled = _in_its_dialect(stages.schema(), options)
+    try:
+        stages = read_stages(schema, policies, options.documents.registry, _compile_stage)
+        compiled = _in_its_dialect(stages.schema(), options)
+    except ConstrainError:
+        with suppress(UnsatisfiableSchemaError):
+            _in_its_dialect(without_data(schema), options)  # raises an error of a keyword with its own place
+        raise
     if compiled.policies != options.policies._asdict():  # objects stay open in all stages
         stages = read_stages(schema, policies | compiled.policies, options.documents.registry, _compile_stage)
     return replace(compiled, warnings=(*stages.notes, *compiled.warnings), stages=stages)

@@ -349,6 +349,14 @@ def test_refused_schemas(schema: Schema, pointer: str, words: str) -> None:
     assert words in caught.value.message
 
 
+def test_other_errors_name_their_place_in_the_schema_as_it_was_given() -> None:
+    schema = record(a={**INTEGER, "minimum": 0}, b={"$ref": "#/$defs/b"})
+    schema["$defs"] = {"b": {**INTEGER, "minimum": data("1/a"), "multipleOf": "x"}}
+    with pytest.raises(SchemaError) as caught:
+        compiled(schema)
+    assert caught.value.pointer == "/$defs/b/multipleOf"
+
+
 def test_refused_options() -> None:
     with pytest.raises(UnsupportedSchemaError, match='property_order="schema"'):
         compiled(PAIR, property_order="any")
