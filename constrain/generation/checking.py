@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from constrain.errors import OutputValidationError, pointer_to
-from constrain.llama.decoding.rejections import Rejections, Weights, reduce
+from constrain.llama.decoding.rejections import Rejections, Step, Weights, reduce
 from constrain.partial.scanner import Scanner
 from constrain.types.field_checks import TypeChecks, Verdict
 
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constrain.language.result import ResultType
+    from constrain.llama.decoding.answer_matcher import AnswerMatcher
     from constrain.partial.scanner import Path, Scanned
+    from constrain.vocabulary.vocabulary import Vocabulary
 
 MAX_RETRIES = 10
 """Values of one answer that may be written again. Beyond: `OutputValidationError`."""
@@ -96,12 +98,21 @@ class FieldChecks:
         retries: how often one field may be written again.
         temperature: temperature of the sampling.
         show: takes the bytes of a token that is accepted; returns whether the answer must stop.
+        vocabulary: vocabulary of the model.
 
     Attributes:
         retried: the rejected values, in order.
     """
 
-    def __init__(self, judges: Judges, retries: int, temperature: float, show: Callable[[bytes], bool]) -> None:
+    def __init__(
+        self,
+        judges: Judges,
+        retries: int,
+        temperature: float,
+        show: Callable[[bytes], bool],
+        vocabulary: Vocabulary,
+    ) -> None:
+        self._vocabulary = vocabulary
         self.retried: list[Retried] = []
         self._judges, self._retries, self._temperature, self._show = judges, retries, temperature, show
         self._written: list[bytes] = []
@@ -112,7 +123,7 @@ class FieldChecks:
         self._open: list[tuple[Path, int]] = []  # values that are still to be judged, and where they begin
         self._begun: dict[Path, int] = {}  # all values that have begun
         self._due: list[Scanned] = []
-        self._probabilities: dict[int, float] = {}  # by number of the token
+        self._choices: dict[int, tuple[int, float, Weights | None]] = {}  # by number of the token: see ``Step``
         self._rejections: dict[int, Rejections] = {}  # by number of the token in which the value begins
         self._verdicts: dict[tuple[Path, str], Verdict] = {}  # of rejected values
         self._tries: Counter[Path] = Counter()
@@ -196,25 +207,40 @@ class FieldChecks:
             begin = self._begun.get(path, begin)
         first = bisect_right(self._ends, begin)
         last = min(bisect_right(self._ends, end - 1 + (text[-1:].isalnum() and path == each.path)), len(self._ends) - 1)
-        taken = self._tokens[first : last + 1]
         self._tries[path] += not is_known
         if not is_known:
             self.retried.append(Retried(path, json.loads(text), verdict.message, len(self._tokens) - first))
         if not may_go_back:
             self._refuse(path, "the time is up")
-        chosen = any(number in self._probabilities for number in range(first, last + 1))
+        steps, is_chosen = self._chosen(begin, first, last)
         self._n_same = self._n_same + 1 if is_known else 0
         is_over = self._tries[path] > self._retries or len(self.retried) > MAX_RETRIES
-        if not chosen or self._n_same > _SAME_VALUE:
+        if not is_chosen or self._n_same > _SAME_VALUE:
             self._refuse(path, _NOTHING_LEFT)
         if is_over:
             many = len(self.retried) > MAX_RETRIES
             self._refuse(path, f"an answer has at most {MAX_RETRIES} retries" if many else f"retries={self._retries}")
-        shares = [self._probabilities.get(number, 1.0) for number in range(first, last + 1)]
         self._rejections = {at: known for at, known in self._rejections.items() if at <= first}
-        self._rejections.setdefault(first, Rejections()).add(taken, shares)
+        place = self._place(first)
+        rejections = self._rejections.setdefault(first, Rejections(self._vocabulary))
+        rejections.add(steps, b"".join(self._written)[place:end])
         self._go_back(first)
         return first
+
+    def _chosen(self, begin: int, first: int, last: int) -> tuple[list[Step], bool]:
+        """Returns the choices that wrote a value from a token on, and whether there are any, that token's included."""
+        spell = self._vocabulary.token_bytes
+        reaching = [
+            number
+            for number, (token, *_) in self._choices.items()
+            if number <= last and self._place(number) + len(spell(token)) > begin
+        ]
+        steps = [Step(self._tokens[first:number], *self._choices[number]) for number in reaching if number >= first]
+        return steps, bool(reaching)
+
+    def _place(self, number: int) -> int:
+        """Returns the offset of a token."""
+        return self._ends[number - 1] if number else 0
 
     def _refuse(self, path: Path, why: str) -> NoReturn:
         """Raises the error about a field for which no accepted value was found."""
@@ -231,25 +257,30 @@ class FieldChecks:
         written, tokens = self._written[:first], self._tokens[:first]
         self._scanner = Scanner()
         self._written, self._ends, self._tokens, self._open, self._begun = [], [], tokens, [], {}
-        self._probabilities = {number: each for number, each in self._probabilities.items() if number < first}
+        self._choices = {number: each for number, each in self._choices.items() if number < first}
         for data in written:
             self._read(data)
         self._open = [each for each in self._open if each[0] not in {one.path for one in self._due}]
         self._due = []
 
-    def adjust(self, tokens: Sequence[int], candidates: NDArray[Any], temperature: float | None) -> None:
+    def adjust(
+        self, tokens: Sequence[int], candidates: NDArray[Any], temperature: float | None, matcher: AnswerMatcher
+    ) -> None:
         """Reduces the logits of tokens that lead to rejected values. Raises an error if none is left."""
         used = self._temperature if temperature is None else temperature
         self._weights = Weights(candidates, used)
         for first, rejections in self._rejections.items():
+            if first == len(tokens):
+                rejections.settle(matcher)
             shares = rejections.shares(tokens[first:]) if first <= len(tokens) else {}
             if shares and not reduce(candidates, shares, used):
                 self._refuse(self.retried[-1].path, _NOTHING_LEFT)
 
     def chose(self, tokens: Sequence[int], token: int) -> None:
         """Records how likely the chosen token was."""
-        assert self._weights is not None
-        self._probabilities[len(tokens)] = self._weights.of(token)
+        weights = self._weights
+        assert weights is not None
+        self._choices[len(tokens)] = token, weights.of(token), weights if weights.are_few else None
 
 
 def _complaint(check: Callable[[Any], object], value: Any) -> str | None:

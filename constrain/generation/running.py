@@ -56,7 +56,9 @@ class Running:
         self.checks = checks = None
         if settings.checks or settings.retries:
             judges = Judges(settings.checks, plan.result)
-            self.checks = checks = FieldChecks(judges, settings.retries, sampling.temperature, progress.feed)
+            self.checks = checks = FieldChecks(
+                judges, settings.retries, sampling.temperature, progress.feed, vocabulary
+            )
         self.answer = Answer(
             plan.tokens,
             plan.chain(sampling),

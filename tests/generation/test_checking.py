@@ -20,7 +20,7 @@ from constrain.language.result import result_type
 from constrain.llama.binding import CANDIDATE
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
-from constrain.llama.decoding.rejections import Rejections, reduce
+from constrain.llama.decoding.rejections import Rejections, Step, reduce
 from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.types.field_checks import TypeChecks
 from constrain.vocabulary.vocabulary import byte_vocabulary
@@ -46,8 +46,8 @@ class Model(Alone):
     """A model whose logits depend on all that it has evaluated."""
 
     def next_logits(self) -> np.ndarray[Any, np.dtype[np.float32]]:
-        seed = hashlib.sha256(bytes(self.evaluated)).digest()
-        return np.random.default_rng([*seed]).normal(0, 2, VOCABULARY.n_vocab).astype(np.float32)
+        seed = hashlib.sha256(np.array(self.evaluated)).digest()
+        return np.random.default_rng([*seed]).normal(0, 2, self.n_vocab).astype(np.float32)
 
 
 class Shown:
@@ -63,18 +63,25 @@ class Shown:
 
 
 def write(
-    checks: dict[str, Any], *, retries: int = 5, temperature: float = 1.0, seed: int = 0, **options: Any
+    checks: dict[str, Any],
+    *,
+    retries: int = 5,
+    temperature: float = 1.0,
+    seed: int = 0,
+    schema: Any = SCHEMA,
+    vocabulary: constrain.Vocabulary = VOCABULARY,
+    **options: Any,
 ) -> tuple[Answer, FieldChecks, Shown, Model]:
-    shown, model = Shown(), Model(VOCABULARY.n_vocab)
-    checking = FieldChecks(Judges(checks, result_type(SCHEMA)), retries, temperature, shown.feed)
+    shown, model = Shown(), Model(vocabulary.n_vocab)
+    checking = FieldChecks(Judges(checks, result_type(schema)), retries, temperature, shown.feed, vocabulary)
     answer = Answer(
         PROMPT,
-        Chain(Sampling(temperature=temperature, seed=seed), VOCABULARY.n_vocab, 400),
-        CONSTRAINT.matcher,
-        eos=VOCABULARY.eos,
+        Chain(Sampling(temperature=temperature, seed=seed), vocabulary.n_vocab, 400),
+        constrain.compile(schema, vocabulary, whitespace="compact").matcher,
+        eos=vocabulary.eos,
         encode=list,
-        token_bytes=VOCABULARY.token_bytes,
-        wants_stop=lambda token: checking.feed(token, VOCABULARY.token_bytes(token)),
+        token_bytes=vocabulary.token_bytes,
+        wants_stop=lambda token: checking.feed(token, vocabulary.token_bytes(token)),
         check=checking,
         **options,
     )
@@ -163,19 +170,49 @@ def test_after_the_time_limit_values_are_judged_and_nothing_is_written_again() -
 def test_the_distribution_is_that_of_the_model_without_the_rejected_values() -> None:
     first, second = {0: 0.5, 1: 0.3, 2: 0.2}, {0: {0: 0.6, 1: 0.4}, 1: {0: 0.1, 1: 0.9}, 2: {0: 0.5, 1: 0.5}}
     joint = {(a, b): first[a] * second[a][b] for a in first for b in second[a]}
-    rejections, rejected = Rejections(), set[tuple[int, int]]()
+    rejections, rejected = Rejections(VOCABULARY), set[tuple[int, int]]()
     for value in [(0, 0), (1, 1), (0, 1)]:
-        rejections.add(value, [first[value[0]], second[value[0]][value[1]]])
+        rejections.add(_steps(value, first, second), b"?")
         rejected.add(value)
         left = {each: share for each, share in joint.items() if each not in rejected}
         wanted = {each: share / sum(left.values()) for each, share in left.items()}
         assert {each: share for each, share in _drawn(rejections, first, second).items() if share} == pytest.approx(
             wanted
         )
-    rejections.add((1, 0), [0.3, 0.1])
-    rejections.add((2, 0), [0.2, 0.5])
-    rejections.add((2, 1), [0.2, 0.5])
+    rejections.add(_steps((1, 0), first, second), b"?")
+    rejections.add(_steps((2, 0), first, second), b"?")
+    rejections.add(_steps((2, 1), first, second), b"?")
     assert not reduce(_candidates(first), rejections.shares([]), 1.0)
+
+
+def _steps(value: tuple[int, int], first: Any, second: Any) -> list[Step]:
+    return [
+        Step([], value[0], first[value[0]], None),
+        Step([value[0]], value[1], second[value[0]][value[1]], None),
+    ]
+
+
+CODES = ["LHR", "LGW", "LGA", "CDG"]
+PIECES = ["L", "LH", "LG", "HR", "GW", "CD", "DG", "LHR", 'R"', 'W"}', '"L', '":"L']
+
+
+@for_each("temperature", [0.0, 1.0])
+def test_all_tokens_that_write_a_rejected_value_count(temperature: float) -> None:
+    tokens = [*(bytes([byte]) for byte in range(256)), *(piece.encode() for piece in PIECES), b""]
+    wide = constrain.Vocabulary.from_tokens(tokens, eos=[len(tokens) - 1])
+    schema = {
+        "type": "object",
+        "properties": {"code": {"enum": CODES}},
+        "required": ["code"],
+        "additionalProperties": False,
+    }
+    for seed in range(8):
+        for code in CODES:
+            _, checking, shown, _ = write(
+                {"/code": code.__eq__}, retries=9, temperature=temperature, seed=seed, schema=schema, vocabulary=wide
+            )
+            assert json.loads(shown.data) == {"code": code}
+            assert len({each.value for each in checking.retried}) == len(checking.retried) < len(CODES)
 
 
 def _candidates(shares: dict[int, float]) -> Any:

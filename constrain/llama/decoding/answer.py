@@ -470,7 +470,7 @@ class Answer:
         ):
             return None, count
         if self.check is not None:
-            self.check.adjust(self.tokens, candidates.buffer[:count], matcher.temperature)
+            self.check.adjust(self.tokens, candidates.buffer[:count], matcher.temperature, matcher)
         if count == 1:
             return candidates.first(), count
         token = self.chain.choose(candidates, count, matcher.temperature)
