@@ -297,23 +297,31 @@ def test_values_without_validators_are_not_judged() -> None:
     assert not any(map(checks.judges, [(), ("plain",), ("items",), ("items", 0, "n"), ("other",), ("words",)]))
 
 
-@pytest.mark.parametrize("kind", ["generate", "batch"])
-def test_the_demo_model_writes_a_rejected_field_again(kind: str) -> None:  # loads a model: the layers together
+def test_the_demo_model_writes_a_rejected_field_again() -> None:  # loads a model: the layers together
     def not_london(value: str) -> bool:
         return "London" not in value
 
     schema = {"properties": {"city": {"type": "string", "maxLength": 12}}, "required": ["city"]}
     options: Any = {"schema": schema, "checks": {"/city": not_london}, "retries": 4, "temperature": 0}
-    prompt = "Name the capital of England."
-    if kind == "generate":
-        found = constrain.complete(None, prompt, **options)
-    else:
-        both = threading.Barrier(2, timeout=20)  # the check of one answer waits for that of the other
-        options["checks"][""] = lambda _: both.wait() >= 0
-        found = constrain.complete_batch(None, [prompt, prompt], **options)[1]
+    found = constrain.complete(None, "Name the capital of England.", **options)
     assert found.retried
     assert found.retried[0].value == "London"
     assert not_london(found.value["city"])
+
+
+def test_a_slow_check_stops_its_own_answer_only() -> None:  # loads a model: the layers together
+    both = threading.Barrier(2, timeout=20)  # each check of one answer waits for that of the other
+
+    def is_last(value: str) -> bool:
+        both.wait()
+        return value == "ORY"
+
+    schema = {"properties": {"code": {"enum": ["LHR", "LGW", "CDG", "ORY", "HND"]}}, "required": ["code"]}
+    options: Any = {"schema": schema, "checks": {"/code": is_last}, "retries": 4, "temperature": 0}
+    options["whitespace"] = "compact"  # so the value completes the answer
+    found = constrain.complete_batch(None, ["An airport of London."] * 2, **options)
+    assert [each.value["code"] for each in found] == ["ORY", "ORY"]
+    assert all(len(each.retried) >= 3 for each in found)
 
 
 def test_checks_need_one_json_text() -> None:

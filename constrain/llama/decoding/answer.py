@@ -857,7 +857,7 @@ class Answer:
         matcher = self.matcher
         if matcher is None:
             return False
-        if matcher.is_in_use or self._late() or (self.check is not None and self.check.is_due):
+        if matcher.is_in_use or self._late() or self.check is not None:  # any token may complete a value
             return True
         return not matcher.is_quick and (self._n_easy < _EASY_CHOICES or not matcher.knows_mask)
 
