@@ -32,9 +32,12 @@ def read(text: str) -> Any:
     return json.loads(text, parse_float=Decimal)
 
 
-def is_valid(schema: Schema, value: Any) -> bool:
-    """Returns whether a value is valid; objects have only keys that the schema names."""
-    return _fits(schema, schema, ((), [value]))
+def is_valid(schema: Schema, value: Any, tables: dict[str, list[dict[str, Any]]] | None = None) -> bool:
+    """Returns whether a value is valid; objects have only keys that the schema names.
+
+    ``tables``: the rows of tables that ``x-one-of`` names; the only column of a list of values is named "".
+    """
+    return _fits({**schema, "tables": tables}, schema, ((), [value]))
 
 
 Place = tuple[tuple[Any, ...], list[Any]]
@@ -55,6 +58,8 @@ def _fits(root: Schema, schema: Schema, at: Place) -> bool:
         known = _resolve(given["$data"], at) if isinstance(given, dict) and "$data" in given else given
         if keyword in _CHECKS and not _CHECKS[keyword](value, known, schema.get("format")):
             return False
+    if "x-one-of" in schema and not _is_there(root["tables"], schema["x-one-of"], at):
+        return False
     if not all(_fits(root, each, at) for each in schema.get("allOf", ())):
         return False
     if "not" in schema and _fits(root, schema["not"], at):
@@ -88,6 +93,18 @@ def _resolve(pointer: str, at: Place) -> Any:
     for step in rest.split("/"):
         found = found[int(step)] if isinstance(found, list) else found[step]
     return found
+
+
+def _is_there(tables: Any, keyword: Schema, at: Place) -> bool:
+    """Returns whether a table has a row with the value, and with those that ``given`` points at."""
+    wanted = {keyword.get("column", ""): at[1][-1]}
+    wanted |= {column: _resolve(pointer, at) for column, pointer in keyword.get("given", {}).items()}
+    return any(all(_equal(row[column], value) for column, value in wanted.items()) for row in tables[keyword["table"]])
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Returns whether a value of a row is that of a text."""
+    return _same(Decimal(str(one)) if isinstance(one, float) else one, other)
 
 
 def _is_number(value: Any) -> bool:
