@@ -69,9 +69,12 @@ _KERNEL_STEPS_PER_STEP = 3
 
 
 class _Work(threading.local):
-    """The steps that the current compilation of this thread may still take; ``depth``: the nesting of compilations."""
+    """The steps that the current compilation of this thread may still take.
 
-    left = MAX_COMPILE_WORK
+    ``most``: those that it may take at all. ``depth``: the nesting of compilations.
+    """
+
+    left = most = MAX_COMPILE_WORK
     depth = 0
     counted = 0  # the value of kernel.steps_taken() when the kernel's steps were last counted
 
@@ -121,10 +124,10 @@ def garbage_kept() -> Iterator[None]:
 
 
 @contextmanager
-def compilation() -> Iterator[None]:
-    """Grants this thread ``MAX_COMPILE_WORK`` steps, unless it is part of an enclosing compilation."""
+def compilation(most: int = MAX_COMPILE_WORK) -> Iterator[None]:
+    """Grants this thread so many steps, unless it is part of an enclosing compilation."""
     if _work.depth == 0:
-        _work.left = MAX_COMPILE_WORK
+        _work.left = _work.most = most
         _work.counted = kernel.steps_taken()
     _work.depth += 1
     try:
@@ -153,7 +156,8 @@ def spend(steps: int, cure: str = "leave parts out, or make them smaller") -> No
     _work.left -= steps + (taken - _work.counted) // _KERNEL_STEPS_PER_STEP
     _work.counted = taken
     if _work.left < 0 and _work.depth:
-        raise LimitError(f"compiling this takes more steps than MAX_COMPILE_WORK = {MAX_COMPILE_WORK}; {cure}")
+        limit = f"MAX_COMPILE_WORK = {MAX_COMPILE_WORK}" if _work.most == MAX_COMPILE_WORK else f"{_work.most}"
+        raise LimitError(f"compiling this takes more steps than {limit}; {cure}")
 
 
 def asked(question: Callable[..., Answer], *arguments: object, **options: object) -> Answer:
@@ -167,4 +171,4 @@ def asked(question: Callable[..., Answer], *arguments: object, **options: object
 
 def steps_taken() -> int:
     """Returns the steps of the current compilation of this thread, or of the last one."""
-    return MAX_COMPILE_WORK - _work.left
+    return _work.most - _work.left

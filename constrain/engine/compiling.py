@@ -164,7 +164,7 @@ def compile_any(
 class _Schema:
     """The text of a JSON Schema, and the options to compile it with."""
 
-    __slots__ = ("_close_objects", "_columns", "_plain_integers", "_policies", "_registry", "_strict", "text")
+    __slots__ = ("_close_objects", "_columns", "_made", "_plain_integers", "_policies", "_registry", "_strict", "text")
 
     def __init__(
         self,
@@ -178,6 +178,7 @@ class _Schema:
         self._policies = policies
         self._registry = registry
         self._columns = columns_in(text)  # in use as long as the schema is
+        self._made: tuple[Stages | None] | None = None  # the stages, once the schema is compiled
 
     def digest(self) -> bytes:
         """32 bytes that identify the schema and its options, but not the registry."""
@@ -206,12 +207,16 @@ class _Schema:
     def constraint(self, vocabulary: Vocabulary, keeping: Keeping | None) -> Constraint:
         """Compiles the schema in this process."""
         compiled = self._compiled()
+        self._made = (compiled.stages,)
         with limits_at(""):
             return Constraint(compiled.emitted, vocabulary, compiled.policies, compiled.warnings, keeping, self.grammar)
 
     def stages(self) -> Stages | None:
         """The stages of the schema, if values depend on others."""
-        return self._compiled().stages if self._may_have_stages and mentions_data(parse_schema(self.text)) else None
+        if self._made is None:
+            has_any = self._may_have_stages and mentions_data(parse_schema(self.text))
+            self._made = (self._compiled().stages if has_any else None,)
+        return self._made[0]
 
     @property
     def _may_have_stages(self) -> bool:

@@ -89,7 +89,16 @@ class Keeping:
 
 
 class InStages(Protocol):
-    """What a constraint leaves to its stages (``staged.Staged``), if it has any."""
+    """What a constraint leaves to its stages (``staged.Staged``), if it has any.
+
+    ``memory_bytes``: bytes of their tables now. ``most_steps``: of the compilation of one stage.
+    """
+
+    most_steps: int
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the tables of all stages."""
 
     def matcher(self, max_tokens: int | None, lexeme_limits: Sequence[int | None]) -> Matcher:
         """Returns a matcher at the beginning of a text."""

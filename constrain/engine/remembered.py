@@ -52,7 +52,9 @@ class _Kept:
     @property
     def memory_bytes(self) -> int:
         """Bytes that the constraint takes now; masks add to its tables."""
-        return self._source_bytes + self.constraint._bytes_beside + self._tables.memory_bytes
+        staged = self.constraint.staged
+        stages = 0 if staged is None else staged.memory_bytes
+        return self._source_bytes + self.constraint._bytes_beside + self._tables.memory_bytes + stages
 
 
 class Remembered:

@@ -15,7 +15,7 @@ from constrain import kernel
 from constrain.engine.constraint import Matcher
 from constrain.errors import BudgetError, deep_enough
 from constrain.vocabulary.vocabulary import byte_vocabulary
-from constrain.work import compilation
+from constrain.work import MAX_COMPILE_WORK, compilation
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -34,7 +34,8 @@ _RESERVE = 8
 """Tokens of a budget that are kept for grammars of further stages in which only a longer way to the end is found."""
 
 _KEPT_STAGES = 256
-"""Grammars of further stages that a constraint keeps."""
+_KEPT_BYTES = 16 << 20
+"""Grammars of further stages that a constraint keeps, and bytes of their tables; the latest is kept in any case."""
 
 _ENDS = re.compile(rb'.*[",\]}]|\s+$', re.DOTALL)
 """Beginnings of tokens in which a value may end: a string at its quote, a number at what stands behind it."""
@@ -43,10 +44,14 @@ _ending: WeakKeyDictionary[Vocabulary, NDArray[np.bool_]] = WeakKeyDictionary()
 
 
 class Staged:
-    """The stages of one constraint, and their compiled grammars, of which the latest are kept."""
+    """The stages of one constraint, and their compiled grammars, of which the latest are kept.
+
+    ``most_steps``: of the compilation of one of them; beyond, ``LimitError``.
+    """
 
     def __init__(self, constraint: Constraint, stages: Stages) -> None:
         self.stages = stages
+        self.most_steps = MAX_COMPILE_WORK
         self._constraint = constraint
         self._known: OrderedDict[Hashable, kernel.CompiledGrammar] = OrderedDict()
         self._of_bytes: Constraint | None = None
@@ -59,12 +64,17 @@ class Staged:
         """Returns the grammar in force, for the vocabulary."""
         core = self._known.get(stage.key)
         if core is None:
-            with deep_enough(), compilation():
+            with deep_enough(), compilation(self.most_steps):
                 core = self._constraint._compiled(stage.emitted())
             self._known[stage.key] = core
-            if len(self._known) > _KEPT_STAGES:
+            while len(self._known) > _KEPT_STAGES or (self.memory_bytes > _KEPT_BYTES and len(self._known) > 1):
                 self._known.popitem(last=False)
         return core
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the tables of the grammars that are kept."""
+        return sum(core.memory_bytes for core in list(self._known.values()))
 
     def settled(self, text: bytes) -> Constraint:
         """Returns a constraint without stages that has a finished text if this one does; for proofs."""

@@ -52,6 +52,9 @@ class Dependent:
                     shortest[key] = size
                 yield f"{key}{_BETWEEN}{value}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._others, self._name, self._shortest, self._texts, self.digest)
+
     def given(self, values: Mapping[str, object]) -> Column:
         """Returns the values of the column in rows with these values of the other columns."""
         if values.keys() != {*self._others}:
@@ -87,6 +90,14 @@ class Dependent:
         return dict(zip(self._others, map(json.loads, key.split(_BETWEEN)), strict=True))
 
 
+def _restored(
+    others: tuple[str, ...], name: str, shortest: dict[str, int], texts: kernel.Texts, digest: str
+) -> Dependent:
+    rows = Dependent.__new__(Dependent)
+    rows._others, rows._name, rows._shortest, rows._texts, rows.digest = others, name, shortest, texts, digest
+    return keep_rows(rows)
+
+
 _DIGEST = re.compile(r'"digest"\s*:\s*"([0-9a-f]{64})"')
 
 _rows: WeakValueDictionary[str, Dependent] = WeakValueDictionary()
@@ -107,3 +118,8 @@ def columns_in(schema: str) -> tuple[Column | Dependent, ...]:
     """Returns columns and rows that the text of a schema names by digest. Who keeps them, keeps the schema usable."""
     found = ((find_column(digest), _rows.get(digest)) for digest in dict.fromkeys(_DIGEST.findall(schema)))
     return tuple(each for pair in found for each in pair if each is not None)
+
+
+def rows_in(schema: str) -> tuple[Dependent, ...]:
+    """Returns the rows that the text of a schema names by digest."""
+    return tuple(each for each in columns_in(schema) if isinstance(each, Dependent))

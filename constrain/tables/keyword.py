@@ -155,8 +155,7 @@ def rows_of(keyword: OneOfKeyword, other: str, root: object) -> Dependent:
         about = about.get(name) if isinstance(about, Mapping) else None
     found = find_rows(str(about["digest"])) if isinstance(about, Mapping) and "digest" in about else None
     if found is None:
-        message = f"the rows of {keyword} are not in use here; keep the table. A server has no rows of its tables"
-        raise SchemaError(message)
+        raise SchemaError(f"the rows of {keyword} are no longer in use; keep the table")
     return found
 
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from constrain.tables.readers import Columns, Reader
 
+_KEPT_DEPENDENT = 16
+"""Columns by other columns that a table keeps; each takes as much memory as the columns."""
+
 
 class Table:
     """Columns of values for strings, numbers and booleans of a schema. Tables with equal values share their memory.
@@ -132,6 +135,8 @@ class Table:
             found = [read_column(each, "the table", is_text=is_text).digest for each in columns]
             if found != wanted:
                 raise SchemaError(f"the source of {self!r} has changed since it was read: call refresh")
+        while len(made) >= _KEPT_DEPENDENT:
+            made.pop(next(iter(made)), None)
         return made.setdefault(names, keep_rows(Dependent(rows, tuple(others), f"the column {column!r}")))
 
     def given(self, column: str, values: Mapping[str, object]) -> Column:

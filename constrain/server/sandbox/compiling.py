@@ -24,13 +24,15 @@ from constrain.chat.reading.events import TextDelta
 from constrain.chat.reading.reader import CallEnded, CallStarted, Reader
 from constrain.chat.tools.compiled import compile_arguments
 from constrain.engine.compiling import to_compile
-from constrain.errors import BudgetError, ConstrainError, LimitError, UnsupportedSchemaError
+from constrain.errors import BudgetError, ConstrainError, LimitError
 from constrain.json_schema.stages.pointers import find_data
-from constrain.language.schema_text import parse_schema, read_schema
+from constrain.language.schema_text import JsonSchema, parse_schema, read_schema
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.places import report_place
 from constrain.server.sandbox.parts import answer_error, part_error, parts_of
 from constrain.server.sandbox.workers import workers
+from constrain.tables.dependent import rows_in
+from constrain.work import steps_taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from constrain.server.requests.question import Question
     from constrain.server.sandbox.parts import Part
     from constrain.server.sandbox.session import Session
+    from constrain.tables.dependent import Dependent
     from constrain.vocabulary.vocabulary import Vocabulary
 
 T = TypeVar("T")
@@ -82,6 +85,12 @@ _TAUGHT_FROM = 32
 
 _QUICK_STEPS = 20_000
 """Steps, about 10 milliseconds, beyond which the program of the sandbox does not compile a tool itself."""
+
+_STAGED_STEPS, STAGE_STEPS = 500_000, 50_000
+"""Compilation steps (2,000 take about a millisecond) of a schema with ``$data`` or ``given``, and of the grammar for
+one of its values: the server's own process takes them. Beyond: LimitError; for a value, the answer ends with it."""
+
+_SMALLER = "make it smaller, or leave them out and compare the values of the answer"
 
 _ROOM = 4096
 """Tokens of an answer without a limit, for the trial walks."""
@@ -138,6 +147,8 @@ async def compile_for(
                 packed = await _compile_in_sandbox(plan, question, session)
                 constraint = await in_thread(partial(wanted.unpack, packed))
                 await _teach(plan.language, session)
+    if constraint is not None and constraint.staged is not None:
+        constraint.staged.most_steps = STAGE_STEPS
     return constraint, time.perf_counter() - started
 
 
@@ -159,7 +170,9 @@ async def _compile_in_sandbox(plan: Plan, question: Question, session: Session) 
     if (known := refusals.get(key)) is not None:
         raise copy(known)
     try:
-        return await session.run(vocabulary, compile_here, order)
+        schema = plan.language.schema
+        rows = rows_in(schema.text) if isinstance(schema, JsonSchema) else ()
+        return await session.run(vocabulary, compile_here, order, rows)
     except LimitError as error:
         refusal = await _explain_limit(order, vocabulary, session, error)
     except ApiError as error:
@@ -211,8 +224,11 @@ async def _explain_limit(order: _Order, vocabulary: Vocabulary, session: Session
     return answer_error(content, error, tools=order.places.tools)
 
 
-def compile_here(order: _Order) -> Packed:
-    """Compiles an order, with masks of two trial texts, and packs it. Raises ``LimitError`` and ``ApiError``."""
+def compile_here(order: _Order, rows: Sequence[Dependent] = ()) -> Packed:  # noqa: ARG001 - kept until it is compiled
+    """Compiles an order, with masks of two trial texts, and packs it. Raises ``LimitError`` and ``ApiError``.
+
+    ``rows``: those of tables that the schema needs.
+    """
     parts = order.parts()
     try:
         return _compile_and_try(order.language, parts, order)._packed()
@@ -247,9 +263,13 @@ def _compile_and_try(language: Language, parts: Sequence[Part], order: _Order) -
         constraint = language.compile(vocabulary, cache=False)
     except RecursionError as error:
         raise LimitError("it is nested too deeply to be compiled; make it flatter") from error
-    if constraint.staged is not None:  # the server itself would compile what comes next, for each value
-        message = "the server does not follow $data: leave it out, and compare the values of the answer"
-        raise UnsupportedSchemaError(message, pointer=find_data(parse_schema(read_schema(language.schema).text)))
+    if constraint.staged is not None:  # the server itself compiles what comes next, for each value
+        if steps_taken() > _STAGED_STEPS:
+            message = (
+                f"a schema with $data or given may take {_STAGED_STEPS} steps to compile, this one more; {_SMALLER}"
+            )
+            raise LimitError(message, pointer=find_data(parse_schema(read_schema(language.schema).text)))
+        constraint.staged.most_steps = STAGE_STEPS
     try:
         matcher = constraint.matcher(
             _ROOM if settings.max_tokens is None else settings.max_tokens,

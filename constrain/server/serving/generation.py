@@ -19,6 +19,7 @@ from constrain.errors import (
     CertificateError,
     ConstrainError,
     DraftError,
+    LimitError,
     ModelError,
     OutputValidationError,
     PrefixError,
@@ -339,10 +340,14 @@ class Answers:
                     continue
                 run = self._runs[number]
                 left -= 1
-                run.request.done.result()
-                self._metrics.add_masks(run.request.answer)
                 try:
+                    run.request.done.result()
+                    self._metrics.add_masks(run.request.answer)
                     last, completion, later = _finish(run)
+                except LimitError as error:
+                    message = f"The answer cannot go on with the values that it has: {error}."
+                    yield number, ApiError(message, code="invalid_value")
+                    continue
                 except ApiError as error:
                     yield number, error
                     continue

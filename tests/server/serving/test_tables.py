@@ -26,7 +26,7 @@ SAID = [{"role": "user", "content": "Who?"}]
 
 @pytest.fixture(scope="module")
 def application(model: constrain.Model) -> Application:
-    tables = {"people": constrain.Table([{"name": name, "born": 1900} for name in NAMES])}
+    tables = {"people": constrain.Table([{"name": name, "born": 1900 + len(name)} for name in NAMES])}
     workers().keep(bound_tables(tables)[1])
     source = ModelSource(("small",), 1_700_000_000, model.parallel, 0, lambda: model, {"tables": tables})
     return Application(Models([source]), Settings())
@@ -61,10 +61,12 @@ def test_a_column_that_is_not_there_is_named(application: Application) -> None:
     assert "the table 'people' has no column 'nam' (did you mean name?)" in error["message"]
 
 
-def test_rows_of_a_table_are_refused(application: Application) -> None:
+def test_values_stand_in_the_rows_that_other_fields_have_chosen(application: Application) -> None:
     wanted = schema()
     wanted["properties"]["a"]["x-one-of"]["given"] = {"born": "1/born"}
     wanted |= {"properties": {"born": {"type": "integer"}, **wanted["properties"]}, "required": ["born", "a"]}
-    error = error_of(chat(application, messages=SAID, response_format=form(wanted)))
-    assert "the rows of the column 'name' of the table 'people' are not in use here" in error["message"]
-    assert "/properties/a/x-one-of" in error["message"]
+    for seed in range(3):
+        answer = chat(application, messages=SAID, response_format=form(wanted), temperature=2, seed=seed).json()
+        found = json.loads(answer["choices"][0]["message"]["content"])
+        assert found["a"] in NAMES
+        assert found["born"] == 1900 + len(found["a"])
