@@ -34,7 +34,7 @@ class _Exporting:
 
 
 @flags.takes(
-    language=flags.only(shared.Language, "regex", "dialect", "lark", "gbnf", "structural_tag"),
+    language=flags.only(shared.Language, "regex", "dialect", "lark", "gbnf", "structural_tag", "sql"),
     own=_Exporting,
     policies=flags.policies,
     further=flags.only(shared.Further, "registry"),

@@ -228,6 +228,14 @@ class Language:
     structural_tag: Path | None = option(
         None, Flag("File with a structural tag of XGrammar for the answer, in place of a schema.", metavar="FILE")
     )
+    sql: str | None = option(
+        None,
+        Flag(
+            "Database that the answer queries, in place of a schema: a file of SQLite, a URL, or a file of CREATE "
+            "statements that ends in .sql.",
+            metavar="SOURCE",
+        ),
+    )
 
     @property
     def file(self) -> Path | None:
@@ -247,6 +255,7 @@ class Language:
             "--lark": self.lark,
             "--gbnf": self.gbnf,
             "--structural-tag": self.structural_tag,
+            "--sql": self.sql,
             "--dialect": self.dialect,
         }
         refuse_together(**{name: value is not None for name, value in options.items()})
@@ -258,6 +267,10 @@ class Language:
             return Gbnf(read_text(self.gbnf))
         if self.structural_tag is not None:
             return StructuralTag(read_text(self.structural_tag))
+        if self.sql is not None:
+            from constrain.queries.served import sql_at
+
+            return sql_at(self.sql)
         if self.schema is None:
             return None
         return read_schema_text(self.schema)

@@ -214,7 +214,7 @@ RULES = (
         field="Invalid 'before_id': it cannot be used together with 'after_id'."),
     Rule("one", "line", ("prompt", "messages"), "a line has one prompt",
         field="give either prompt or messages, and not both"),
-    _choice("answer", "SCHEMA, --schema, --regex, --lark, --gbnf, --structural-tag", "an answer has one shape"),
+    _choice("answer", "SCHEMA, --schema, --regex, --lark, --gbnf, --structural-tag, --sql", "an answer has one shape"),
     _choice("answer", "a schema, the option regex, the option lark", "an answer has one shape", "python"),
     Rule("one", "explain", ("TEXT", "--file"), "one text is explained",
         flag="give the text to explain either as an argument or with --file"),

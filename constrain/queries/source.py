@@ -27,7 +27,7 @@ def sql(
     columns: Mapping[str, Collection[str]] | None = None,
     deny: Collection[str] = (),
     limit: int | None = None,
-) -> Source:
+) -> Sql:
     """Returns the language of queries that run on a database; ``generate`` and ``compile`` take it as a schema.
 
     Every table and column of a query exists, a column belongs to a table of its FROM, types fit, tables are joined over

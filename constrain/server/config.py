@@ -209,6 +209,11 @@ class ServerConfig(_Table):
         "Table for x-one-of in requests, as NAME=SOURCE: a CSV or Parquet file, DATABASE.db:TABLE of SQLite, or "
         "URL:TABLE; may be repeated.",
     )
+    sql: Annotated[list[Annotated[str, AfterValidator(_as_table)]], BeforeValidator(_as_list)] = _flag(
+        [],
+        "Database for queries in custom tools with the syntax sql, as NAME=SOURCE: a file of SQLite, a URL, or a file "
+        "of CREATE statements that ends in .sql; may be repeated.",
+    )
     models: list[ModelTable] = []
 
 
@@ -274,9 +279,10 @@ def _relative_to(folder: Path, config: ServerConfig, flags: Mapping[str, Any]) -
         for table in config.models
     ]
     updated: dict[str, Any] = {"models": tables}
-    if "table" not in flags:
-        named = map(split_name, config.table)
-        updated["table"] = [f"{name}={at if '://' in at else folder / Path(at).expanduser()}" for name, at in named]
+    for key in ("table", "sql"):
+        if key not in flags:
+            named = map(split_name, getattr(config, key))
+            updated[key] = [f"{name}={at if '://' in at else folder / Path(at).expanduser()}" for name, at in named]
     if "api_key_file" not in flags:
         updated["api_key_file"] = resolve(config.api_key_file)
     return config.model_copy(update=updated)

@@ -16,7 +16,7 @@ _BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _NOT_RUN = re.compile(r"<!-- not run: (.*?) -->\s*\Z", re.DOTALL)
-_EXTENSIONS = {name: name for name in ("csv", "ebnf", "json", "jsonl", "toml", "lark")} | {
+_EXTENSIONS = {name: name for name in ("csv", "ebnf", "json", "jsonl", "toml", "lark", "sql")} | {
     "python": "py",
     "text": "txt",
 }

@@ -17,6 +17,7 @@ from constrain.chat.tools.parameters import callers_parameters
 from constrain.errors import PatternError, SchemaError, ToolError
 from constrain.language.schema_text import parse_schema, plain_schema, schema_text
 from constrain.lark.source import Lark
+from constrain.queries.served import served_queries
 from constrain.regex.parsing.parser import parse_pattern
 from constrain.regex.parsing.scanner import Dialect
 from constrain.regex.source import Regex
@@ -40,7 +41,8 @@ def tool_from_json(document: Mapping[str, Any], function: Callable[..., Any] | N
             ``parameters``, or with ``"properties": {}`` and no other keyword about keys, takes no arguments;
             ``{"type": "object"}`` takes any. With ``"strict": true``, the schema must keep the structural rules of
             OpenAI's strict mode. Arguments match the schema with and without ``strict``. Beyond OpenAI's forms, the
-            syntax ``"regex"`` may have a ``dialect``, as ``Regex`` has.
+            syntax ``"regex"`` may have a ``dialect``, as ``Regex`` has, and the definition of the syntax ``"sql"`` is
+            the name of a database of the server's operator.
         function: function that ``call`` runs with the arguments by name, or with the text of a custom tool; ``None`` if
             the tool is not called here.
 
@@ -148,8 +150,10 @@ def _format(document: Mapping[str, Any], pointer: str) -> Source | None:
         inner, pointer = _get(outer, "grammar", Mapping, pointer), f"{pointer}/grammar"
     syntax = _get(inner, "syntax", str, pointer)
     definition = _get(inner, "definition", str, pointer)
+    if syntax == "sql":
+        return served_queries(definition)
     if syntax not in ("lark", "regex"):
-        raise ToolError(f"a grammar's syntax is 'lark' or 'regex', not {syntax!r}", pointer=f"{pointer}/syntax")
+        raise ToolError(f"a grammar's syntax is 'lark', 'regex' or 'sql', not {syntax!r}", pointer=f"{pointer}/syntax")
     if syntax == "lark":
         return Lark(definition)
     if "\n" in definition:

@@ -52,6 +52,9 @@ _FORMAT_TYPES = ("ResponseFormatText", "ResponseFormatJSONSchema", "ResponseForm
 _RESPONSE_FORMAT: Schema = {"anyOf": [*(reference(f"ChatRequest.{name}") for name in _FORMAT_TYPES), {"type": "null"}]}
 """``response_format`` of text completions, which OpenAI's do not have: the same as that of chat completions."""
 
+_SYNTAX: dict[str, Schema] = {"syntax": {"enum": ["lark", "regex", "sql"]}}
+"""A grammar's member. With ``sql``, which OpenAI has not, the definition is the name of a database of this server."""
+
 _CHAT_PARTS = """
     ChatCompletionAllowedToolChoiceParam ChatCompletionAllowedToolsParam ChatCompletionAssistantMessageParam
     ChatCompletionContentPartRefusalParam ChatCompletionContentPartTextParam ChatCompletionCustomToolParam
@@ -67,6 +70,7 @@ CHAT_REQUEST = Shape(
     ChatParams,
     "request",
     _CHAT_PARTS,
+    own={"CustomFormatGrammarGrammar": _SYNTAX},
     required={"JSONSchema": ("schema",)},
     open={"tools": KINDS},
     fields=ChatBody,
@@ -106,6 +110,7 @@ RESPONSES_REQUEST = Shape(
     ResponseParams,
     "request",
     _RESPONSES_PARTS,
+    own={"Grammar": _SYNTAX},
     open={"input": tuple(kind for kind in PREFIXES if kind not in SEARCH_ITEMS), "tools": KINDS},
     fields=ResponseBody,
 )

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from constrain.chat.tools.kinds import CustomTool
 from constrain.generation.options import MODELS_OWN
 from constrain.llama.decoding.sampler import Sampling
+from constrain.queries.source import Sql
 from constrain.server.requests.formats import TEXT_FORMAT, find_schema
 from constrain.server.requests.tools import KINDS, NAMESPACE, SEARCH, is_client_search, name_in
 
@@ -58,7 +59,8 @@ def _repeat_tool(document: Mapping[str, Any], made: Mapping[str, Tool], namespac
     if isinstance(document.get("defer_loading"), bool):
         shown["defer_loading"] = document["defer_loading"]
     if isinstance(tool, CustomTool):
-        return {**shown, "format": document.get("format") or {"type": "text"}}
+        is_known = document.get("format") and not isinstance(tool.format, Sql)
+        return {**shown, "format": document["format"] if is_known else {"type": "text"}}
     if isinstance(document.get("output_schema"), dict):
         shown["output_schema"] = document["output_schema"]
     return {**shown, "parameters": tool.parameters, "strict": bool(document.get("strict"))}

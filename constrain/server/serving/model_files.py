@@ -9,6 +9,7 @@ from constrain.canary import run_canary
 from constrain.chat.families.forms import tool_format
 from constrain.llama.memory import memory_needed
 from constrain.llama.model import DEFAULT_PARALLEL, Model, default_model_path
+from constrain.queries.served import Served, sql_at
 from constrain.server.config import ModelTable
 from constrain.server.sandbox.workers import workers
 from constrain.server.serving.models import Models, ModelSource
@@ -43,7 +44,8 @@ def find_models(config: ServerConfig, path: Path | None, aliases: Sequence[str])
         further = [each for each in aliases if each != name]
         tables = [ModelTable.model_validate({**tables[0].model_dump(), "name": name, "alias": further})]
     given = {name: table_at(source) for name, source in map(split_name, config.table)}
-    workers().keep(bound_tables(given)[1])
+    databases = [Served(name, sql_at(source)) for name, source in map(split_name, config.sql)]
+    workers().keep([*bound_tables(given)[1], *databases])
     sources = [_source(config, table, given) for table in tables]
     owners: dict[str, Path] = {}
     for source, table in zip(sources, tables, strict=True):
