@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from constrain.errors import SchemaError, pointer_to
+from constrain.language.stages import UNIQUE_BY
 
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
     from pydantic_core import CoreSchema
 
-__all__ = ["Above", "AtLeast", "AtMost", "Below", "ItemOf", "SameAs"]
+__all__ = ["Above", "AtLeast", "AtMost", "Below", "ItemOf", "SameAs", "UniqueBy"]
 
 _MOMENTS = ("date", "time", "date-time")
 _SIZES = {"string": "Length", "array": "Items", "object": "Properties"}
@@ -52,7 +53,11 @@ class FieldBound:
             if len(others) != 1:
                 raise self._error("a union of several types")
             return schema | {"anyOf": [self._bounded(each) if each is others[0] else each for each in schema["anyOf"]]}
-        return schema | {self._keyword(schema): {"$data": field_pointer(self.field)}}
+        return schema | {self._keyword(schema): self._value()}
+
+    def _value(self) -> object:
+        """Returns the keyword's value."""
+        return {"$data": field_pointer(self.field)}
 
     def _keyword(self, schema: dict[str, Any]) -> str:
         """Returns the keyword of the bound on values of a schema."""
@@ -121,3 +126,18 @@ class ItemOf(FieldBound):
 
     def _keyword(self, schema: dict[str, Any]) -> str:  # noqa: ARG002
         return "enum"
+
+
+class UniqueBy(FieldBound):
+    """An annotation: the items of ``Annotated[list[Order], UniqueBy("id")]`` have different values in the field ``id``.
+
+    ``id`` is a string, integer or boolean; a JSON Pointer names a field inside of another one (``/key/code``).
+    """
+
+    def _keyword(self, schema: dict[str, Any]) -> str:
+        if schema.get("type") != "array":
+            raise SchemaError(f"UniqueBy({self.field!r}) is for lists, not for the type {schema.get('type')}")
+        return UNIQUE_BY
+
+    def _value(self) -> object:
+        return self.field if self.field.startswith("/") else pointer_to([self.field])

@@ -29,7 +29,7 @@ from constrain.language.policies import (
 )
 from constrain.language.schema_text import parse_schema, read_schema
 from constrain.language.source import Source
-from constrain.language.stages import DATA, GIVEN, mentions_data
+from constrain.language.stages import may_mention_data, mentions_data
 from constrain.suggestions import unknown_names
 from constrain.tables.dependent import columns_in
 from constrain.vocabulary.vocabulary import as_vocabulary
@@ -220,7 +220,7 @@ class _Schema:
 
     @property
     def _may_have_stages(self) -> bool:
-        return DATA in self.text or f'"{GIVEN}"' in self.text or "\\u" in self.text  # a key may be spelled with escapes
+        return may_mention_data(self.text)
 
     def _compiled(self) -> CompiledSchema:
         from constrain.json_schema.compiler import compile_schema

@@ -25,10 +25,18 @@ DATA = "$data"
 GIVEN = "given"
 """The member of ``x-one-of`` with such references: values of other columns in the same row of a table."""
 
+UNIQUE_BY = "x-unique-by"
+"""The keyword of an array with the pointer to a member of its items that has another value in each of them."""
+
+
+def may_mention_data(text: str) -> bool:
+    """Returns whether ``mentions_data`` may be true of a JSON text, whose keys may be spelled with escapes."""
+    return any(f'"{key}"' in text for key in (DATA, GIVEN, UNIQUE_BY)) or "\\u" in text
+
 
 def mentions_data(document: object) -> bool:
-    """Returns whether ``$data``, or ``given`` of ``x-one-of``, is anywhere in a JSON value; few schemas have it."""
-    return any(DATA in part or has_given(part) for part in objects_in(document))
+    """Returns whether a JSON value has ``$data``, ``given`` of ``x-one-of`` or ``x-unique-by``; few schemas have it."""
+    return any(DATA in part or UNIQUE_BY in part or has_given(part) for part in objects_in(document))
 
 
 def has_given(part: dict[str, Any]) -> bool:

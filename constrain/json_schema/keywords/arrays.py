@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.errors import SchemaError
+from constrain.errors import SchemaError, UnsupportedSchemaError
 from constrain.json_schema.documents.dialects import DRAFT_6, DRAFT_2019, DRAFT_2020
 from constrain.json_schema.documents.keyword import KEYWORDS, Keyword
 from constrain.json_schema.formulas.complements import arrays_where
 from constrain.json_schema.keywords.joining import both_schemas, either, greater, lesser
 from constrain.json_schema.shapes.data import ANY_ARRAY, NOTHING, ArrayShape, Atom, Formula, ItemCount, Not
+from constrain.language.stages import UNIQUE_BY
 
 if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location
@@ -84,6 +85,16 @@ def unique_items(goals: Goals, at: Location, value: object, found: Assertions) -
         raise SchemaError(f"uniqueItems must be a boolean, not {value!r:.80}", pointer=at.pointer("uniqueItems"))
     if value:
         found.unique_items = found.arrays_restricted = goals.has_unique_items = True
+
+
+@Keyword(UNIQUE_BY, "array", hint=lambda pointer: f"all items differ in {pointer}", merge=None)
+def unique_by(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """``x-unique-by``: the pointer to a member of the items that has another value in each of them."""
+    if not isinstance(value, str):
+        message = f"{UNIQUE_BY} must be a JSON Pointer to a member of the items, such as /id, not {value!r:.80}"
+        raise SchemaError(message, pointer=at.pointer(UNIQUE_BY))
+    message = f"{UNIQUE_BY} is not supported here; leave it out, and compare the items of the answer"
+    raise UnsupportedSchemaError(message, pointer=at.pointer(UNIQUE_BY))
 
 
 @Keyword("contains", "array", hint=None, merge=None, holds="schema", in_place=None, since=DRAFT_6)

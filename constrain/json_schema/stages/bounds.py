@@ -43,6 +43,12 @@ Known = tuple[tuple[int, tuple[int, ...], bytes], ...]
 _COSTLY_TEXT = "\U000f1234"
 """A character for private use, each byte of which is a token of its own in the usual vocabularies."""
 
+
+def costly_text(size: int) -> dict[str, Any]:
+    """Returns the schema of a string that costs at least as many tokens as any text of so many bytes."""
+    return {"const": _COSTLY_TEXT * -(-size // len(_COSTLY_TEXT.encode()))}
+
+
 _COSTLY_DIGITS, _DIGITS_IN_TOKEN = "7391", 3
 """Digits, and how many of them the usual vocabularies have at most in one token."""
 
@@ -86,7 +92,7 @@ class Rows(NamedTuple):
         column = self.dependent.given(values)
         size = self.dependent.worst_bytes
         if column.strings:
-            return {"const": _COSTLY_TEXT * -(-size // len(_COSTLY_TEXT.encode()))}
+            return costly_text(size)
         if column.listed:
             return {"const": int((_COSTLY_DIGITS * size)[: _DIGITS_IN_TOKEN * size])}
         return self._schema_of(values[self.other])

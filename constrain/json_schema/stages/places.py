@@ -11,6 +11,7 @@ from constrain.json_schema.documents.dialects import DIALECTS, DRAFT_4, DRAFT_20
 from constrain.json_schema.documents.keyword import KEYWORDS
 from constrain.json_schema.documents.subschemas import subschemas
 from constrain.json_schema.stages.pointers import ITEM, reference, without_data
+from constrain.language.stages import UNIQUE_BY
 from constrain.work import spend
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _BESIDE = frozenset(
             "additionalItems",
             "minItems",
         ),
-        *("maxItems", "allOf", "anyOf", "$ref", "$defs", "definitions", "$schema", "$id", "id"),
+        *("maxItems", "allOf", "anyOf", "$ref", "$defs", "definitions", "$schema", "$id", "id", UNIQUE_BY),
     )
 )
 """Keywords that may stand in a schema around fields that depend on each other, besides annotations."""
@@ -48,8 +49,8 @@ class Place:
 
     ``schema``: its keywords, of which ``parts`` replace subschemas. ``path``: from the whole answer to its value.
     ``one_of``: whether its ``anyOf`` is a ``oneOf`` whose schemas exclude each other. ``before``: pairs of keys of
-    ``properties`` of which the first must be written first. ``extra``: further schemas for its value. ``number``:
-    its position in the order of the text.
+    ``properties`` of which the first must be written first. ``extra``: further schemas for its value. ``unique``: the
+    rule that its value differs in all items of an array. ``number``: its position in the order of the text.
     """
 
     def __init__(self, tree: Tree, schema: dict[str, Any], pointer: str, path: Path, parent: Place | None) -> None:
@@ -62,6 +63,7 @@ class Place:
         self.parts: dict[Key, Place] = {}
         self.bounds: list[Any] = []  # ``Bound`` is defined in a higher module
         self.extra: list[dict[str, Any]] = []
+        self.unique: Any = None  # ``Unique``, likewise
         self.before: dict[tuple[str, str], str] = {}
         self.number = 0
         self.schema = schema
@@ -145,6 +147,13 @@ class Place:
         """Returns the keyword of the schemas of the first items, and these."""
         keyword = "items" if self.tree.list_items else "prefixItems"
         return keyword, _list(self.schema.get(keyword))
+
+    @property
+    def required_items(self) -> int:
+        """Returns how many items are required that differ from each other in a member (``x-unique-by``)."""
+        tail = self.tail()
+        inside = self.parts[tail].walk() if tail in self.parts else ()
+        return max((each.unique.least for each in inside if each.unique and each.unique.array is self), default=0)
 
     def check_beside(self) -> None:
         """Raises UnsupportedSchemaError for keywords that cannot stand around fields that depend on each other."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from constrain.errors import SchemaError, UnsupportedSchemaError
 from constrain.json_schema.documents.subschemas import subschemas
 from constrain.json_schema.keywords.table import KEYWORDS
-from constrain.language.stages import DATA, GIVEN, mentions_data
+from constrain.language.stages import DATA, GIVEN, UNIQUE_BY, mentions_data
 from constrain.tables.keyword import ONE_OF
 
 _RELATIVE = re.compile(r"(0|[1-9]\d*)((?:/[^#]*)?)")
@@ -46,6 +46,8 @@ def reference(keyword: str, value: object) -> object:
     """Returns what a keyword's value says of another field: its pointer, or ``given``; ``None`` if it is no such."""
     if keyword == ONE_OF and isinstance(value, dict) and GIVEN in value:
         return value[GIVEN] or {}
+    if keyword == UNIQUE_BY:
+        return value if isinstance(value, str) else None
     return data_pointer(value)
 
 
@@ -68,11 +70,7 @@ def find_data(document: object) -> str | None:
             continue
         seen.add(id(schema))
         for keyword, value in schema.items():
-            if (
-                value.__class__ is dict
-                and reference(keyword, value) is not None
-                and keyword not in KEYWORDS.annotations
-            ):
+            if reference(keyword, value) is not None and keyword not in KEYWORDS.annotations:
                 return f"{pointer}/{keyword}"
         waiting.extend((pointer + each.token, each.schema) for each in subschemas(schema))
     return None
@@ -86,7 +84,7 @@ def read_pointer(pointer: object, target: Path, at: str, name: str = DATA) -> tu
     if not isinstance(pointer, str):
         raise SchemaError(f"{name} must be a JSON Pointer, not {pointer!r:.80}", pointer=at)
     if pointer.startswith("/"):
-        return (), _steps(pointer, at)
+        return (), steps_of(pointer, at)
     found = _RELATIVE.fullmatch(pointer)
     if pointer.endswith("#"):
         raise UnsupportedSchemaError(
@@ -103,10 +101,11 @@ def read_pointer(pointer: object, target: Path, at: str, name: str = DATA) -> tu
         raise SchemaError(
             f"{pointer!r:.80} goes up {found[1]} levels, but this value lies only {len(target)} deep", pointer=at
         )
-    return target[: len(target) - levels], _steps(found[2], at)
+    return target[: len(target) - levels], steps_of(found[2], at)
 
 
-def _steps(pointer: str, at: str) -> tuple[str, ...]:
+def steps_of(pointer: str, at: str) -> tuple[str, ...]:
+    """Returns the steps of an absolute JSON Pointer; ``at``: that of the keyword, for errors."""
     if re.search("~(?![01])", pointer):
         raise SchemaError(f"{pointer!r:.80} is no JSON Pointer: ~ is written ~0, and / in a key ~1", pointer=at)
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])

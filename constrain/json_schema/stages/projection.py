@@ -18,7 +18,9 @@ from constrain.json_schema.stages.bounds import (
     NUMBERS,
     WHOLE_DIGITS,
     conjunction,
+    costly_text,
     format_of,
+    read_value,
     types_of,
 )
 from constrain.json_schema.stages.pointers import show_path
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.stages.bounds import Bound, Rows
     from constrain.json_schema.stages.places import Place
+    from constrain.json_schema.stages.unique import Unique
     from constrain.tables.columns import Column
 
 _NUMERIC = ("integer", "number")
@@ -42,7 +45,7 @@ _BESIDE_ROWS = frozenset((ONE_OF, "type", "allOf", "anyOf", "$ref", "$defs", "de
 
 
 class Projection:
-    """Narrows the sources of bounds, and finds the worst values.
+    """Narrows the sources of bounds, and finds the worst values; ``shortest`` returns the text of a schema's value.
 
     ``usual_years``, ``sized_integers``: whether the policies ``years`` and ``integers`` bound what the schema leaves
     open. ``notes``: warnings, about what is written less than the schema allows.
@@ -52,12 +55,14 @@ class Projection:
         self,
         bounds: list[Bound],
         is_satisfiable: Callable[[dict[str, Any]], bool],
+        shortest: Callable[[dict[str, Any]], bytes | None],
         *,
         usual_years: bool,
         sized_integers: bool,
     ) -> None:
         self._bounds = bounds
         self._is_satisfiable = is_satisfiable
+        self._shortest = shortest
         self._ranges = Ranges(is_satisfiable)
         self._usual_years = usual_years
         self._sized_integers = sized_integers
@@ -89,6 +94,23 @@ class Projection:
         for bound in self._bounds:
             if not bound.skippable:
                 self._require_some(bound)
+
+    def separate(self, uniques: list[Unique]) -> None:
+        """Sets ``stand_ins`` of members that differ in all items of an array, by as many of their shortest values."""
+        for unique in uniques:
+            place = unique.target
+            if "integer" in types_of(place):
+                self._limit_digits(place)
+            texts: list[bytes] = []
+            for count in range(unique.least):
+                found = self._shortest(
+                    {"allOf": [_own(place), {"not": {"enum": [*map(read_value, texts)]}}]} if count else _own(place)
+                )
+                if found is None:
+                    message = f"{show_path(place.path)} has only {count} values, but minItems is {unique.least}"
+                    raise UnsatisfiableSchemaError(message, pointer=unique.pointer)
+                texts.append(found)
+            unique.stand_ins = [costly_text(size) for size in sorted(map(len, texts))]
 
     # What a source and its target must be.
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from constrain import kernel
 from constrain.errors import UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.json_schema.documents.keyword import KEYWORDS
 from constrain.json_schema.formats.moments import BOUNDED_FORMATS, FORMAT_BOUNDS, read_moment, spell_moment, within
@@ -16,6 +18,7 @@ from constrain.json_schema.stages.bounds import DIGITS, NUMBERS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from constrain.json_schema.emission.emitted import EmittedGrammar
     from constrain.json_schema.stages.places import Place
 
 USUAL_YEARS = {"date": ("1000-01-01", "2999-12-31"), "date-time": ("1000-01-01T00:00:00Z", "2999-12-31T23:59:59Z")}
@@ -162,12 +165,33 @@ def satisfiable(
     compile_document: Callable[[dict[str, Any]], object], document: dict[str, Any], schema: dict[str, Any]
 ) -> bool:
     """Returns whether a schema within a document without ``$data`` has a value."""
-    definitions: dict[str, Any] = {key: document[key] for key in ("$schema", "$defs", "definitions") if key in document}
     try:
-        compile_document({**definitions, "allOf": [schema]})
+        compile_document(within_document(document, schema))
     except UnsatisfiableSchemaError:
         return False
     return True
+
+
+def shortest(
+    compile_document: Callable[[dict[str, Any]], EmittedGrammar], document: dict[str, Any], schema: dict[str, Any]
+) -> bytes | None:
+    """Returns the text of the shortest value known of a schema within a document; ``None`` without any."""
+    try:
+        draft = compile_document(within_document(document, schema))
+    except UnsatisfiableSchemaError:
+        return None
+    return kernel.Matcher(kernel.CompiledGrammar(draft, _bytes())).shortest_completion()
+
+
+@cache
+def _bytes() -> kernel.Vocabulary:
+    return kernel.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], [256], [256])
+
+
+def within_document(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """Returns a document of one of a document's schemas, with all that it may refer to."""
+    definitions: dict[str, Any] = {key: document[key] for key in ("$schema", "$defs", "definitions") if key in document}
+    return {**definitions, "allOf": [schema]}
 
 
 def _is_known(schema: dict[str, Any], keywords: tuple[str, ...]) -> bool:

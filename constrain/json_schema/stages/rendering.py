@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from constrain.json_schema.documents.keyword import KEYWORDS
 from constrain.json_schema.stages.bounds import FORMATS, read_value
 from constrain.json_schema.stages.ranges import merged
+from constrain.language.stages import UNIQUE_BY
 
 if TYPE_CHECKING:
     from constrain.json_schema.stages.bounds import Known
@@ -26,9 +27,14 @@ def render(
     Where a source is not known, its bound holds for all its values; with ``finished``, for a value that is written
     already, it does not hold at all. ``settled``: all values of the text are known, in all items.
     """
-    bounded = {bound.keyword for bound in place.bounds}
+    unique = None if finished and not settled else place.unique
+    if unique is not None and (stand_in := unique.stand_in(known, items)) is not None:
+        return stand_in  # type: ignore[no-any-return]
+    bounded = {bound.keyword for bound in place.bounds} | {UNIQUE_BY}
     schema = {key: value for key, value in place.schema.items() if key not in bounded}
     more = list(place.extra)
+    if unique is not None and (others := unique.others(known, items)):
+        more.append({"not": {"enum": [read_value(text) for text in others]}})
     for bound in place.bounds:
         wanted = bound.known(known, items)
         if wanted is None and not finished:
@@ -78,7 +84,8 @@ def _render_items(
 ) -> None:
     """Adds the schemas of all items: those that are finished, the present one if something is known there, the rest.
 
-    Of a settled text, the schema of each item has its own values.
+    Of a settled text, the schema of each item has its own values. Where items differ in a member, those that are
+    required have schemas of their own.
     """
     outer = len(items)
     below = part.tree.numbers_below(part)
@@ -86,16 +93,17 @@ def _render_items(
     unknown = (*items, None)
     rest = render(part, known, unknown, finished=finished, settled=settled)
     keyword, prefix = place.prefix()
-    if indices:
-        index = max(indices)
+    index = max(indices, default=-1)
+    least = 0 if finished else place.required_items
+    if indices or least:
         prefix = schema.get(keyword, prefix) if isinstance(schema.get(keyword), list) else prefix
         earlier = render(part, known, unknown, finished=True)
-        present = render(part, known, (*items, index), finished=finished, settled=settled)
-        before = [earlier] * (index - len(prefix))
-        if settled:
-            numbers = range(len(prefix), index)
-            before = [render(part, known, (*items, n), finished=finished, settled=settled) for n in numbers]
-        schema[keyword] = [*prefix, *before, present]
+        first = len(prefix) if settled else max(index, len(prefix))
+        own = [
+            render(part, known, (*items, n), finished=finished, settled=settled)
+            for n in range(first, max(index + 1, least))
+        ]
+        schema[keyword] = [*prefix, *[earlier] * (first - len(prefix)), *own]
         schema["additionalItems" if keyword == "items" else "items"] = rest
     else:
         assert place.tail() is not None

@@ -9,25 +9,31 @@ from typing import TYPE_CHECKING
 from constrain.errors import SchemaError, UnsupportedSchemaError
 from constrain.json_schema.documents.keyword import KEYWORDS
 from constrain.json_schema.stages.bounds import SUPPORTED, Bound, Rows, conjunction, types_of
-from constrain.json_schema.stages.pointers import ITEM, data_pointer, read_pointer, reference, show_path
-from constrain.language.stages import DATA, GIVEN
+from constrain.json_schema.stages.pointers import ITEM, data_pointer, read_pointer, reference, show_path, steps_of
+from constrain.json_schema.stages.unique import MAX_REQUIRED, Unique
+from constrain.language.stages import DATA, GIVEN, UNIQUE_BY
 from constrain.suggestions import closest
 from constrain.tables.keyword import ONE_OF, read_given, rows_of
 
 if TYPE_CHECKING:
     from constrain.json_schema.stages.places import Key, Place, Tree
 
-_ABSENT = "a field that another one depends on must always be there"
+_ABSENT = "it must always be there"
 
 
-def resolve_bounds(tree: Tree) -> list[Bound]:
-    """Returns the bounds of a tree, in the order of the text; notes the order of keys and the sources in the tree."""
-    bounds = [
-        _resolve(place, keyword, f"{place.pointer}/{keyword}", value)
+def resolve_bounds(tree: Tree) -> tuple[list[Bound], list[Unique]]:
+    """Returns the bounds and ``x-unique-by`` of a tree; notes the order of keys and the sources in the tree.
+
+    Bounds are in the order of the text.
+    """
+    found = [
+        (place, keyword, f"{place.pointer}/{keyword}", value)
         for place in [*tree.root.walk()]
         for keyword, value in place.schema.items()
         if keyword not in KEYWORDS.annotations and reference(keyword, value) is not None
     ]
+    bounds = [_resolve(place, keyword, *more) for place, keyword, *more in found if keyword != UNIQUE_BY]
+    uniques = [_resolve_unique(place, *more) for place, keyword, *more in found if keyword == UNIQUE_BY]
     for bound in bounds:
         bound.target.bounds.append(bound)
     for bound in bounds:
@@ -36,18 +42,17 @@ def resolve_bounds(tree: Tree) -> list[Bound]:
         bound.number = tree.sources.setdefault(bound.source.path, len(tree.sources))
         bound.items = bound.source.path.count(ITEM)
         _settle_skippable(bound)
+    for unique in uniques:
+        unique.number = tree.sources.setdefault(unique.target.path, len(tree.sources))
+        _check_unique(unique, bounds)
     _order_keys(tree)
-    around = {
-        path[:depth]
-        for bound in bounds
-        for path in (bound.target.path, bound.source.path)
-        for depth in range(len(path))
-    }
+    ends = [place for bound in bounds for place in (bound.target, bound.source)] + [each.target for each in uniques]
+    around = {place.path[:depth] for place in ends for depth in range(len(place.path))}
     for place in [*tree.root.walk()]:
         if place.path in around:
             place.check_beside()
             if "anyOf" in place.schema:
-                _check_alternatives(place, bounds)
+                _check_alternatives(place, [*bounds, *uniques])
     for number, place in enumerate(tree.root.walk()):
         place.number = number
     for bound in bounds:
@@ -56,7 +61,49 @@ def resolve_bounds(tree: Tree) -> list[Bound]:
             if path != other and path == other[: len(path)]:
                 message = f"{show_path(path)} and {show_path(other)}, which lies in it, cannot both be pointed at"
                 raise UnsupportedSchemaError(message, pointer=bound.pointer)
-    return sorted(bounds, key=lambda bound: bound.target.number)
+    return sorted(bounds, key=lambda bound: bound.target.number), uniques
+
+
+def _resolve_unique(place: Place, pointer: str, value: str) -> Unique:
+    """Returns the rule of ``x-unique-by`` in a place."""
+    if not value.startswith("/"):
+        message = f"{UNIQUE_BY} must be a JSON Pointer to a member of the items, such as /id, not {value!r:.80}"
+        raise SchemaError(message, pointer=pointer)
+    schemas = conjunction(place.around())
+    if any(each.prefix()[1] for each in schemas):
+        message = f"{UNIQUE_BY} cannot stand beside {place.prefix()[0]} as a list; describe all items in one schema"
+        raise UnsupportedSchemaError(message, pointer=pointer)
+    holders = [(each, tail) for each in schemas if (tail := each.tail()) is not None]
+    if len(holders) != 1:
+        message = f"{UNIQUE_BY} needs exactly one schema of items beside it, not {len(holders)}"
+        raise UnsupportedSchemaError(message, pointer=pointer)
+    array, tail = holders[0]
+    key = array.open(tail)
+    for step in steps_of(value, pointer):
+        if types_of(key) != ("object",):
+            message = f"{UNIQUE_BY}: {show_path(key.path)} must be of the type object, which its schema must name"
+            raise UnsupportedSchemaError(message, pointer=pointer)
+        key, _ = _step(key.around(), step, f"{value!r:.80}", pointer)
+    return Unique(pointer, array, key, key.path.count(ITEM), least_items(schemas))
+
+
+def _check_unique(unique: Unique, bounds: list[Bound]) -> None:
+    """Raises UnsupportedSchemaError for what cannot be the different member of items, and notes it in its place."""
+    place, shown = unique.target, f"{UNIQUE_BY}: {show_path(unique.target.path)}"
+    message = ""
+    if types_of(place) not in (("string",), ("integer",), ("boolean",)):
+        message = f"{shown} must be of the type string, integer or boolean, which its schema must name"
+    elif any(each.bounds for each in conjunction(place.around())):
+        message = f"{shown} cannot depend on other fields; leave out $data there"
+    elif any(bound.source is place and bound.repeats for bound in bounds):
+        message = f"{shown} cannot be repeated by const; leave it out"
+    elif any(bound.keyword == "minItems" and bound.target.path == unique.array.path for bound in bounds):
+        message = f"minItems cannot be $data beside {UNIQUE_BY}; name a number"
+    elif unique.least > MAX_REQUIRED:
+        message = f"minItems can be at most {MAX_REQUIRED} beside {UNIQUE_BY}"
+    if message:
+        raise UnsupportedSchemaError(message, pointer=unique.pointer)
+    place.unique = unique
 
 
 def _resolve(target: Place, keyword: str, pointer: str, value: object) -> Bound:
@@ -117,7 +164,7 @@ def depends(place: Place, branch: int) -> bool:
     return part is not None and any(each.bounds for each in part.walk())
 
 
-def _check_alternatives(place: Place, bounds: list[Bound]) -> None:
+def _check_alternatives(place: Place, bounds: list[Bound | Unique]) -> None:
     """Refuses ``anyOf`` beside other fields that depend on each other, and some around their arrays.
 
     The items of an array that are finished are read without their bounds. An alternative that one of them excludes

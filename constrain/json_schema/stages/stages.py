@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from constrain.errors import UnsupportedSchemaError
 from constrain.json_schema.stages import reader
 from constrain.json_schema.stages.places import Tree
-from constrain.json_schema.stages.pointers import ITEM, find_data
+from constrain.json_schema.stages.pointers import ITEM
 from constrain.json_schema.stages.projection import Projection
-from constrain.json_schema.stages.ranges import satisfiable
+from constrain.json_schema.stages.ranges import satisfiable, shortest
 from constrain.json_schema.stages.rendering import render
 from constrain.json_schema.stages.resolution import resolve_bounds
 from constrain.remembering import remembered
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.emission.emitted import EmittedGrammar
     from constrain.json_schema.stages.bounds import Known
-    from constrain.json_schema.stages.pointers import Path
     from constrain.language.grammar import Grammar
 
 _PLANS = 64
@@ -85,11 +84,11 @@ class _Plan:
 
     def __init__(self, stages: SchemaStages) -> None:
         document, options = stages.document, dict(stages.options)
-        if options.get("property_order") == "any":
-            message = '$data needs property_order="schema": the field that is pointed at comes first'
-            raise UnsupportedSchemaError(message, pointer=find_data(document))
         self.tree = Tree(document)
-        self.bounds = resolve_bounds(self.tree)
+        self.bounds, uniques = resolve_bounds(self.tree)
+        if options.get("property_order") == "any" and self.bounds:
+            message = '$data needs property_order="schema": the field that is pointed at comes first'
+            raise UnsupportedSchemaError(message, pointer=self.bounds[0].pointer)
         if options.get("formats") == "annotation":
             bounded = next((each for each in self.bounds if each.keyword.startswith("format")), None)
             if bounded is not None:
@@ -98,44 +97,51 @@ class _Plan:
         projection = Projection(
             self.bounds,
             lambda schema: satisfiable(stages.compile, self.tree.root.schema, schema),
+            lambda schema: shortest(stages.compile, self.tree.root.schema, schema),
             usual_years=options.get("years") == "1000-2999",
             sized_integers=options.get("integers") == "64-bit",
         )
         projection.project()
+        projection.separate(uniques)
         self.notes = tuple(projection.notes)
         self.repeated: dict[int, int] = {}
         for bound in reversed(self.bounds):  # later fields first: they may be repeated themselves
             if bound.repeats and not bound.skippable:
                 again = self.repeated.get(self.tree.sources.get(bound.target.path, -1), 0)
                 self.repeated[bound.number] = self.repeated.get(bound.number, 0) + bound.times * (1 + again)
-        self.refusing = frozenset(bound.number for bound in self.bounds if bound.may_refuse)
+        self.refusing = frozenset(
+            [*(each.number for each in self.bounds if each.may_refuse), *(each.number for each in uniques)]
+        )
+        self.kept = {each.number: each.items - 1 for each in uniques}
         self.paths = {number: path for path, number in self.tree.sources.items()}
         places = [place for place in self.tree.root.walk() if place.prefix()[1]]
         prefixes = {place.path: len(place.prefix()[1]) for place in places}
         self.node = reader.make_node(self.tree.sources, prefixes)
 
     def with_found(self, known: Known, found: list[reader.Found]) -> Known:
-        """Returns the known values after some more are found; those in finished items are dropped."""
+        """Returns the known values after some more are found.
+
+        Those in finished items are dropped, but for members in which the items of an array differ.
+        """
         for number, indices, text in found:
-            path = self.paths[number]
-            kept = [one for one in known if one[0] != number and _agree(self.paths[one[0]], one[1], path, indices)]
+            kept = [one for one in known if one[:2] != (number, indices) and self._agree(one, number, indices)]
             known = tuple(sorted([*kept, (number, indices, text)]))
         return known
+
+    def _agree(self, one: reader.Found, number: int, indices: tuple[int, ...]) -> bool:
+        """Returns whether two sources lie in the same items of all arrays around both, or around the first array."""
+        shared = 0
+        for step, its in zip(self.paths[one[0]], self.paths[number], strict=False):
+            if step != its:
+                break
+            shared += step is ITEM
+        shared = min(shared, self.kept.get(one[0], shared))
+        return one[1][:shared] == indices[:shared]
 
 
 @remembered(_PLANS, _PLAN_BYTES, lambda stages: _BYTES_PER_CHARACTER * len(stages.text))
 def _plan_of(stages: SchemaStages) -> _Plan:
     return _Plan(stages)
-
-
-def _agree(one: Path, of_one: tuple[int, ...], other: Path, of_other: tuple[int, ...]) -> bool:
-    """Returns whether two sources lie in the same items of all arrays around both."""
-    shared = 0
-    for step, its in zip(one, other, strict=False):
-        if step != its:
-            break
-        shared += step is ITEM
-    return of_one[:shared] == of_other[:shared]
 
 
 class SchemaStage:

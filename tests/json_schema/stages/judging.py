@@ -143,7 +143,21 @@ _ORDERS = {
     "xclusiveMinimum": lambda one, other: one > other,
     "xclusiveMaximum": lambda one, other: one < other,
 }
+
+
+def _all_differ(value: Any, pointer: str, _: object) -> bool:
+    seen: list[Any] = []
+    for each in value if isinstance(value, list) else ():
+        for step in pointer[1:].split("/"):
+            each = each[step]  # noqa: PLW2901
+        if any(_same(each, other) for other in seen):
+            return False
+        seen.append(each)
+    return True
+
+
 _CHECKS: dict[str, Any] = {
+    "x-unique-by": _all_differ,
     "const": lambda value, known, _: _same(value, known),
     "enum": lambda value, known, _: any(_same(value, each) for each in known),
     "format": _is_format,

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 import constrain
 from constrain import SchemaError
-from constrain.bounds import Above, AtLeast, AtMost, Below, ItemOf, SameAs
+from constrain.bounds import Above, AtLeast, AtMost, Below, ItemOf, SameAs, UniqueBy
 from tests.support import byte_vocabulary, for_each
 
 
@@ -63,7 +63,21 @@ def test_types_that_have_no_order(kind: Any) -> None:
         TypeAdapter(Annotated[kind, Above("a")]).json_schema()
 
 
+class Person(BaseModel):
+    name: str
+
+
+def test_items_that_differ() -> None:
+    assert accepts(Annotated[list[Person], UniqueBy("name")], '[{"name":"a"},{"name":"b"}]')
+    assert not accepts(Annotated[list[Person] | None, UniqueBy("name")], '[{"name":"a"},{"name":"a"}]')
+    assert TypeAdapter(Annotated[list[Person], UniqueBy("a/b")]).json_schema()["x-unique-by"] == "/a~1b"
+
+
 def test_mistakes() -> None:
+    with pytest.raises(SchemaError, match="is for lists, not for the type string"):
+        TypeAdapter(Annotated[str, UniqueBy("name")]).json_schema()
+    with pytest.raises(SchemaError, match="there are 'name'"):
+        accepts(Annotated[list[Person], UniqueBy("id")], "")
     with pytest.raises(TypeError, match="needs its field"):
         TypeAdapter(Annotated[int, AtLeast]).json_schema()
 

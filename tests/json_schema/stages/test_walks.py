@@ -186,6 +186,12 @@ def texts_of(seed: int, vocabulary: constrain.Vocabulary = VOCABULARY) -> tuple[
     """A random schema and finished texts; ``None`` if it is refused."""
     rng = Random(seed)
     schema = Maker(rng).schema()
+    texts = walked(schema, rng, vocabulary)
+    return None if texts is None else (schema, texts)
+
+
+def walked(schema: Schema, rng: Random, vocabulary: constrain.Vocabulary) -> list[str] | None:
+    """Finished texts of a schema, with and without a budget; ``None`` if it is refused or ordinary."""
     generating = rng.random() < 0.5
     policies: dict[str, Any] = {"years": "1000-2999", "integers": "64-bit"} if generating else {}
     try:
@@ -199,7 +205,7 @@ def texts_of(seed: int, vocabulary: constrain.Vocabulary = VOCABULARY) -> tuple[
     for most in (None, None, least, least + 1, least + 15):
         texts.append(walk(constraint, rng, most))
         assert constraint.accepts(texts[-1]), texts[-1]
-    return schema, texts
+    return texts
 
 
 @pytest.mark.parametrize("vocabulary", [VOCABULARY, WIDE], ids=["bytes", "wide"])
