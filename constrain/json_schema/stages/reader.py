@@ -81,6 +81,11 @@ def source_inside(state: State) -> int:
     return -1 if mode == _KEY_STRING or node is None else node.source
 
 
+def is_over(state: State) -> bool:
+    """Returns whether no source can come any more: the whole text has ended, or is a value in which none lies."""
+    return state[0] != _VALUE and state[1] is None
+
+
 def read(state: State, data: bytes) -> tuple[State, list[Found]]:  # noqa: C901 - one loop, as it runs for each token
     """Returns the state after further bytes, and the sources that end in them."""
     mode, frame, node, text, depth, escaped, begun = state

@@ -184,7 +184,7 @@ class SchemaStage:
         """Whether a later grammar may refuse what this one allows: while values that it depends on are not known."""
         known: Any = self.key
         fixed = {number for number, indices, _ in known if not indices}
-        return not self._stages._plan.refusing <= fixed
+        return not reader.is_over(self._state) and not self._stages._plan.refusing <= fixed
 
     @property
     def repeats(self) -> int:

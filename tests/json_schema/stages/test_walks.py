@@ -178,6 +178,7 @@ def walk(constraint: constrain.Constraint, rng: Random, max_tokens: int | None) 
         assert matcher.accept_many(end) == len(end), (text, end)
         text += b"".join(map(spell, end))
     assert matcher.is_accepting
+    assert matcher.min_tokens_left == 0
     assert max_tokens is None or matcher.n_accepted <= max_tokens
     return text.decode()
 
