@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from constrain.errors import SchemaError, pointer_to
-from constrain.language.stages import UNIQUE_BY
+from constrain.language.stages import REFERS, UNIQUE_BY
 
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
@@ -122,10 +122,20 @@ class SameAs(FieldBound):
 
 
 class ItemOf(FieldBound):
-    """An annotation: ``Annotated[str, ItemOf("names")]`` is one of the items of the field ``names``, a list."""
+    """An annotation: ``Annotated[str, ItemOf("names")]`` is one of the items of the field ``names``, a list.
+
+    With ``*`` for any item, an absolute JSON Pointer names a field of the items: ``ItemOf("/steps/*/id")``.
+    """
 
     def _keyword(self, schema: dict[str, Any]) -> str:  # noqa: ARG002
-        return "enum"
+        return REFERS if self._has_pattern else "enum"
+
+    def _value(self) -> object:
+        return self.field if self._has_pattern else FieldBound._value(self)
+
+    @property
+    def _has_pattern(self) -> bool:
+        return self.field.startswith("/") and "*" in self.field.split("/")
 
 
 class UniqueBy(FieldBound):

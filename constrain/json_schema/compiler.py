@@ -97,8 +97,8 @@ def compile_schema(
         pointer = None if in_stages is None else find_data(schema)
         if pointer is not None and not in_stages:
             message = (
-                "$data, given and x-unique-by need an answer that is one JSON text: they are not supported in tools, "
-                "refusals and reasoning"
+                "$data, given, x-unique-by and x-refers need an answer that is one JSON text: they are not supported "
+                "in tools, refusals and reasoning"
             )
             raise UnsupportedSchemaError(f"{message}, and in parts of other grammars", pointer=pointer)
         compiled = _in_its_dialect(schema, options) if pointer is None else _in_stages(schema, options)

@@ -28,15 +28,18 @@ GIVEN = "given"
 UNIQUE_BY = "x-unique-by"
 """The keyword of an array with the pointer to a member of its items that has another value in each of them."""
 
+REFERS = "x-refers"
+"""The keyword of a value that is one of those in an array written before, with their pointer; ``*``: any item."""
+
 
 def may_mention_data(text: str) -> bool:
     """Returns whether ``mentions_data`` may be true of a JSON text, whose keys may be spelled with escapes."""
-    return any(f'"{key}"' in text for key in (DATA, GIVEN, UNIQUE_BY)) or "\\u" in text
+    return any(f'"{key}"' in text for key in (DATA, GIVEN, UNIQUE_BY, REFERS)) or "\\u" in text
 
 
 def mentions_data(document: object) -> bool:
-    """Returns whether a JSON value has ``$data``, ``given`` of ``x-one-of`` or ``x-unique-by``; few schemas have it."""
-    return any(DATA in part or UNIQUE_BY in part or has_given(part) for part in objects_in(document))
+    """Returns whether a JSON value has ``$data``, ``given``, ``x-unique-by`` or ``x-refers``; few schemas have it."""
+    return any(DATA in part or UNIQUE_BY in part or REFERS in part or has_given(part) for part in objects_in(document))
 
 
 def has_given(part: dict[str, Any]) -> bool:

@@ -34,7 +34,8 @@ All keywords of the drafts 4, 6, 7, 2019-09 and 2020-12 are known. A keyword is 
 
 `dependencies` and `additionalItems` are read in every draft, since many schemas have them. Bounds, `const` and `enum`
 may name [another field of the answer](../guides/bounds.md) (`$data`), and `x-one-of` may depend on
-[another column of the row](../guides/tables.md#rows) (`given`). `x-unique-by` needs an answer that is one JSON text.
+[another column of the row](../guides/tables.md#rows) (`given`). `x-unique-by` and `x-refers` need an answer that is
+one JSON text.
 
 {NOTE}
 """

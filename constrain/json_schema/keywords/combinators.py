@@ -28,7 +28,7 @@ from constrain.json_schema.shapes.data import ANY_SHAPES, FALSE, NULL, TRUE, Sha
 from constrain.json_schema.shapes.shapes import all_but_one, intersect, union
 from constrain.json_schema.shapes.strings import StringShape
 from constrain.json_schema.shapes.tables import table_shapes
-from constrain.language.stages import GIVEN
+from constrain.language.stages import GIVEN, REFERS
 from constrain.language.wrong_schema import describe_no_type_name
 from constrain.tables.keyword import ONE_OF, read_given, read_keyword
 from constrain.work import spend
@@ -86,6 +86,16 @@ def _note_one_of(given: object) -> str:
 def one_of_table(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """``x-one-of``: one of the values of a table's column, which the options of a call or ``constrain.OneOf`` give."""
     found.parts.append(table_shapes(goals, at, value))
+
+
+@Keyword(REFERS, "any", hint=lambda pointer: f"one of the values at {pointer}", merge=None)
+def refers(goals: Goals, at: Location, value: object, found: Assertions) -> None:  # noqa: ARG001
+    """``x-refers``: one of the values at a pointer, in which ``*`` is any item, that are written before."""
+    if not isinstance(value, str):
+        message = f"{REFERS} must be a JSON Pointer such as /items/*/id, not {value!r:.80}"
+        raise SchemaError(message, pointer=at.pointer(REFERS))
+    message = f"{REFERS} is not supported here; leave it out, and look the value up in the answer"
+    raise UnsupportedSchemaError(message, pointer=at.pointer(REFERS))
 
 
 STRUCTURE_STEPS = 5

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from constrain.json_schema.formats.moments import FORMAT_BOUNDS, read_moment
 from constrain.json_schema.numbers.shape import exact
 from constrain.json_schema.stages.pointers import data_pointer
+from constrain.language.stages import REFERS
 from constrain.tables.keyword import ONE_OF
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ class Rows(NamedTuple):
 class Bound:
     """A keyword of ``target`` whose value is that of ``source``, another field that comes earlier in the text.
 
+    Of ``x-refers``, it is any of those that the source has in the items of an array.
+
     ``pointer``: of the keyword in the schema. ``top``: the place of the innermost object or array with both fields.
     ``number``: that of the source. ``items``: arrays around the source, whose items are those around the target.
     ``skippable``: whether the target may be absent, or may satisfy another schema instead; ``absent``: the former.
@@ -148,7 +151,7 @@ class Bound:
     @property
     def repeats(self) -> bool:
         """Returns whether the target repeats the text of the source, or of a part of it."""
-        return self.keyword in REPEATS
+        return self.keyword in REPEATS or self.keyword == REFERS
 
     def keyword_for(self, *, lower: bool, open_: bool) -> str:
         """Returns the keyword of a bound on this keyword's kind of value."""
@@ -158,7 +161,7 @@ class Bound:
 
     def schema_of(self, value: Any) -> dict[str, Any]:
         """Returns the schema of the target for a value of the source."""
-        if self.keyword == "enum":
+        if self.keyword in ("enum", REFERS):
             value = list({json.dumps(each): each for each in value}.values())
             return {"enum": value} if value else {"not": {}}
         if self.keyword in FORMATS:
@@ -167,6 +170,9 @@ class Bound:
 
     def known(self, known: Known, items: tuple[int | None, ...]) -> dict[str, Any] | None:
         """Returns the schema of the target inside of some items; ``None`` if the source is not known there."""
+        if self.keyword == REFERS:  # the end of an array without items has no text
+            texts = [text for number, _, text in known if number == self.number]
+            return self.schema_of([read_value(text) for text in texts if text]) if texts else None
         for number, indices, text in known:
             if number == self.number and indices == items[: self.items]:
                 if self.rows is not None:
@@ -198,6 +204,15 @@ def read_value(text: bytes) -> Any:
 def conjunction(chain: list[Place]) -> list[Place]:
     """Returns all schemas that apply to a value in any case, given some that do."""
     return [*{id(each): each for one in chain for each in one.together()}.values()]
+
+
+def array_around(place: Place) -> Place:
+    """Returns the innermost place whose items have a value."""
+    while place.key[0] not in ("items", "additionalItems") or place.key[1] != -1:
+        assert place.parent is not None
+        place = place.parent
+    assert place.parent is not None
+    return place.parent
 
 
 def format_of(place: Place) -> object:

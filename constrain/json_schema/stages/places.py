@@ -163,8 +163,8 @@ class Place:
                 continue
             if keyword in KEYWORDS.handlers[DRAFT_2020] or keyword in KEYWORDS.holding["schema"]:
                 raise UnsupportedSchemaError(
-                    f"{keyword} cannot stand in a schema around fields that depend on each other by $data; state it "
-                    "inside one of the fields, or leave it out",
+                    f"{keyword} cannot stand in a schema around fields that depend on each other; state it inside one "
+                    "of the fields, or leave it out",
                     pointer=f"{self.pointer}/{keyword}",
                 )
 
@@ -177,7 +177,10 @@ class Tree:
         uri = document.get("$schema")
         dialect = DIALECTS.get(uri.rstrip("#")) if isinstance(uri, str) else DRAFT_2020
         if dialect is DRAFT_4 or dialect is None:
-            message = "$data needs draft 6 or later; name one, such as https://json-schema.org/draft/2020-12/schema"
+            message = (
+                "fields that depend on each other need draft 6 or later; name one, such as "
+                "https://json-schema.org/draft/2020-12/schema"
+            )
             raise UnsupportedSchemaError(message, pointer="/$schema")
         self.legacy = dialect.ref_ignores_siblings
         self.list_items = self.legacy or dialect is DRAFT_2019
@@ -292,9 +295,9 @@ class Tree:
                 key = self._key(place, sub.keyword, sub.name)
                 if key is None:
                     raise UnsupportedSchemaError(
-                        f"$data cannot be followed inside {sub.keyword}; move the bound to a schema that is reached by "
-                        "properties, items, $ref, allOf, anyOf, or a oneOf whose schemas differ in type or a required "
-                        "constant",
+                        f"$data, x-unique-by and x-refers cannot lie inside {sub.keyword}; move them to a schema that "
+                        "is reached by properties, items, $ref, allOf, anyOf, or a oneOf whose schemas differ in type "
+                        "or a required constant",
                         pointer=place.pointer + sub.token,
                     )
                 waiting.append(place.open(key))

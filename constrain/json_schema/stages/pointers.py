@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from constrain.errors import SchemaError, UnsupportedSchemaError
 from constrain.json_schema.documents.subschemas import subschemas
 from constrain.json_schema.keywords.table import KEYWORDS
-from constrain.language.stages import DATA, GIVEN, UNIQUE_BY, mentions_data
+from constrain.language.stages import DATA, GIVEN, REFERS, UNIQUE_BY, mentions_data
 from constrain.tables.keyword import ONE_OF
 
 _RELATIVE = re.compile(r"(0|[1-9]\d*)((?:/[^#]*)?)")
@@ -46,7 +46,7 @@ def reference(keyword: str, value: object) -> object:
     """Returns what a keyword's value says of another field: its pointer, or ``given``; ``None`` if it is no such."""
     if keyword == ONE_OF and isinstance(value, dict) and GIVEN in value:
         return value[GIVEN] or {}
-    if keyword == UNIQUE_BY:
+    if keyword in (UNIQUE_BY, REFERS):
         return value if isinstance(value, str) else None
     return data_pointer(value)
 

@@ -17,6 +17,7 @@ from constrain.json_schema.stages.bounds import (
     MAX_COUNTED,
     NUMBERS,
     WHOLE_DIGITS,
+    array_around,
     conjunction,
     costly_text,
     format_of,
@@ -26,7 +27,7 @@ from constrain.json_schema.stages.bounds import (
 from constrain.json_schema.stages.pointers import show_path
 from constrain.json_schema.stages.ranges import Limit, Ranges, flat
 from constrain.json_schema.stages.rendering import render
-from constrain.language.stages import DATA, GIVEN
+from constrain.language.stages import DATA, GIVEN, REFERS
 from constrain.tables.keyword import ONE_OF, column_of
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class Projection:
             wanted = of_target = ("string",)
         elif bound.keyword in COUNTS:
             wanted, of_target = ("integer",), (_COUNTED[bound.keyword[3:]],)
-        elif bound.keyword == "const":
+        elif bound.keyword in ("const", REFERS):
             wanted, of_target = _REPEATED, target
         elif bound.keyword == "enum":
             wanted, of_target = ("array",), target
@@ -180,7 +181,7 @@ class Projection:
 
     @staticmethod
     def _refuse(bound: Bound, message: str) -> None:
-        name = DATA if bound.rows is None else GIVEN
+        name = REFERS if bound.keyword == REFERS else DATA if bound.rows is None else GIVEN
         raise UnsupportedSchemaError(f"{name}: {message}", pointer=bound.pointer)
 
     def _settle_years(self, bound: Bound) -> None:
@@ -239,6 +240,19 @@ class Projection:
 
     def _project_repeated(self, bound: Bound) -> None:
         source, wanted = bound.source, _own(bound.target)
+        if bound.keyword == REFERS:
+            if "integer" in types_of(source):
+                self._limit_digits(source)
+            try:
+                refused = self._is_satisfiable({"allOf": [_own(source), {"not": wanted}]})
+            except UnsupportedSchemaError:  # it cannot be told
+                refused = True
+            if refused:
+                message = f"not all values of {show_path(source.path)} are valid here; restrict that field instead"
+                self._refuse(bound, message)
+            if not bound.skippable:
+                _narrow(array_around(source), {"minItems": 1})
+            return
         if bound.keyword == "enum":
             tail = source.tail()
             assert tail is not None

@@ -28,7 +28,11 @@ _SPACE = re.compile(rb"[ \t\n\r]*")
 
 
 class Node(NamedTuple):
-    """A value in which sources lie, or a source. ``prefix``: number of items that have nodes of their own."""
+    """A value in which sources lie, or a source.
+
+    ``prefix``: number of items that have nodes of their own. ``closes``: a source that cannot come any more when the
+    array ends, if that is told; -1 otherwise.
+    """
 
     keys: Mapping[bytes, Node]
     """By the bytes of a key without its quotes."""
@@ -36,20 +40,27 @@ class Node(NamedTuple):
     prefix: int
     items: Node | None
     source: int
+    closes: int
 
 
-def make_node(sources: Mapping[Path, int], prefixes: Mapping[Path, int], path: Path = ()) -> Node:
-    """Returns the node of a path; ``prefixes``: numbers of first items with schemas of their own, by path."""
+def make_node(
+    sources: Mapping[Path, int], prefixes: Mapping[Path, int], closing: Mapping[Path, int], path: Path = ()
+) -> Node:
+    """Returns the node of a path.
+
+    ``prefixes``: numbers of first items with schemas of their own, by path; ``closing``: sources by arrays' paths.
+    """
     steps = dict.fromkeys(
         other[len(path)] for other in sources if len(other) > len(path) and other[: len(path)] == path
     )
-    inner = {step: make_node(sources, prefixes, (*path, step)) for step in steps}
+    inner = {step: make_node(sources, prefixes, closing, (*path, step)) for step in steps}
     return Node(
         {step.encode(): node for step, node in inner.items() if isinstance(step, str)},
         {step: node for step, node in inner.items() if isinstance(step, int)},
         prefixes.get(path, 0),
         inner.get(ITEM),
         sources.get(path, -1),
+        closing.get(path, -1),
     )
 
 
@@ -63,7 +74,7 @@ source, the depth of a skipped value, whether the text ends in a backslash, and 
 them, that have begun."""
 
 Found = tuple[int, tuple[int, ...], bytes]
-"""Number of a source, indices of the items that it lies in, and its JSON text."""
+"""Number of a source, indices of the items that it lies in, and its JSON text; empty for the end of their array."""
 
 
 def begin(root: Node) -> State:
@@ -186,6 +197,8 @@ def read(state: State, data: bytes) -> tuple[State, list[Found]]:  # noqa: C901 
                     frame = (frame[0], frame[1], frame[2] + 1, frame[3])
                     begun += _is_source(_item(frame))
             else:
+                if byte == 0x5D and frame[1].closes >= 0:
+                    found.append((frame[1].closes, frame[3], b""))
                 frame = frame[0]
         at += 1
     return (mode, frame, node, text, depth, escaped, begun), found

@@ -11,7 +11,7 @@ from constrain.json_schema.documents.keyword import KEYWORDS
 from constrain.json_schema.stages.bounds import SUPPORTED, Bound, Rows, conjunction, types_of
 from constrain.json_schema.stages.pointers import ITEM, data_pointer, read_pointer, reference, show_path, steps_of
 from constrain.json_schema.stages.unique import MAX_REQUIRED, Unique
-from constrain.language.stages import DATA, GIVEN, UNIQUE_BY
+from constrain.language.stages import DATA, GIVEN, REFERS, UNIQUE_BY
 from constrain.suggestions import closest
 from constrain.tables.keyword import ONE_OF, read_given, rows_of
 
@@ -69,22 +69,33 @@ def _resolve_unique(place: Place, pointer: str, value: str) -> Unique:
     if not value.startswith("/"):
         message = f"{UNIQUE_BY} must be a JSON Pointer to a member of the items, such as /id, not {value!r:.80}"
         raise SchemaError(message, pointer=pointer)
-    schemas = conjunction(place.around())
-    if any(each.prefix()[1] for each in schemas):
-        message = f"{UNIQUE_BY} cannot stand beside {place.prefix()[0]} as a list; describe all items in one schema"
+    key, array = _any_item(place.around(), UNIQUE_BY, pointer)
+    for step in steps_of(value, pointer):
+        _check_kind(key, "object", UNIQUE_BY, pointer)
+        key, _ = _step(key.around(), step, f"{value!r:.80}", pointer)
+    return Unique(pointer, array, key, key.path.count(ITEM), least_items(conjunction(place.around())))
+
+
+def _check_kind(place: Place, kind: str, keyword: str, pointer: str) -> None:
+    """Raises UnsupportedSchemaError if a value on the way of a keyword's pointer may be of another type."""
+    if types_of(place) != (kind,):
+        message = f"{keyword}: {show_path(place.path)} must be of the type {kind}, which its schema must name"
+        raise UnsupportedSchemaError(message, pointer=pointer)
+
+
+def _any_item(chain: list[Place], keyword: str, pointer: str) -> tuple[Place, Place]:
+    """Returns the place of all items of a value, and the place that declares them."""
+    schemas = conjunction(chain)
+    lists = [each.prefix()[0] for each in schemas if each.prefix()[1]]
+    if lists:
+        message = f"{keyword} cannot be read with {lists[0]} as a list; describe all items in one schema"
         raise UnsupportedSchemaError(message, pointer=pointer)
     holders = [(each, tail) for each in schemas if (tail := each.tail()) is not None]
     if len(holders) != 1:
-        message = f"{UNIQUE_BY} needs exactly one schema of items beside it, not {len(holders)}"
+        message = f"{keyword} needs exactly one schema of the items, not {len(holders)}"
         raise UnsupportedSchemaError(message, pointer=pointer)
     array, tail = holders[0]
-    key = array.open(tail)
-    for step in steps_of(value, pointer):
-        if types_of(key) != ("object",):
-            message = f"{UNIQUE_BY}: {show_path(key.path)} must be of the type object, which its schema must name"
-            raise UnsupportedSchemaError(message, pointer=pointer)
-        key, _ = _step(key.around(), step, f"{value!r:.80}", pointer)
-    return Unique(pointer, array, key, key.path.count(ITEM), least_items(schemas))
+    return array.open(tail), array
 
 
 def _check_unique(unique: Unique, bounds: list[Bound]) -> None:
@@ -95,7 +106,7 @@ def _check_unique(unique: Unique, bounds: list[Bound]) -> None:
         message = f"{shown} must be of the type string, integer or boolean, which its schema must name"
     elif any(each.bounds for each in conjunction(place.around())):
         message = f"{shown} cannot depend on other fields; leave out $data there"
-    elif any(bound.source is place and bound.repeats for bound in bounds):
+    elif any(bound.source is place and bound.keyword == "const" for bound in bounds):
         message = f"{shown} cannot be repeated by const; leave it out"
     elif any(bound.keyword == "minItems" and bound.target.path == unique.array.path for bound in bounds):
         message = f"minItems cannot be $data beside {UNIQUE_BY}; name a number"
@@ -108,7 +119,12 @@ def _check_unique(unique: Unique, bounds: list[Bound]) -> None:
 
 def _resolve(target: Place, keyword: str, pointer: str, value: object) -> Bound:
     data, rows, name = data_pointer(value), None, DATA
-    if keyword == ONE_OF and data is None:
+    if keyword == REFERS:
+        data, name = value, REFERS
+        if not str(value).startswith("/") or str(value).split("/").count("*") != 1:
+            message = f"{REFERS} must be an absolute JSON Pointer with one *, such as /items/*/id, not {value!r:.80}"
+            raise UnsupportedSchemaError(message, pointer=pointer)
+    elif keyword == ONE_OF and data is None:
         data, rows = _rows(target, value, pointer)
         name = GIVEN
     elif keyword not in SUPPORTED:
@@ -122,6 +138,9 @@ def _resolve(target: Place, keyword: str, pointer: str, value: object) -> Bound:
     if not rest or depth == len(target.path):
         message = f"{data!r:.80} points at the value that it bounds itself, or at one around or inside it"
         raise SchemaError(message, pointer=pointer)
+    if keyword == REFERS and rest[0] == "*":
+        message = f"{data!r:.80} refers to the array in which it lies; put it into another member, behind the array"
+        raise UnsupportedSchemaError(message, pointer=pointer)
     below = inner = target
     while len(inner.path) > depth:
         assert inner.parent is not None
@@ -129,7 +148,12 @@ def _resolve(target: Place, keyword: str, pointer: str, value: object) -> Bound:
     source = top = inner
     for number, step in enumerate(rest):
         chain = source.around() if not number else [source]
-        source, holder = _step(chain, step, f"{data!r:.80}", pointer)
+        if keyword == REFERS and number:
+            _check_kind(source, "array" if step == "*" else "object", REFERS, pointer)
+        if keyword == REFERS and step == "*":
+            source, holder = _any_item(chain, REFERS, pointer)
+        else:
+            source, holder = _step(chain, step, f"{data!r:.80}", pointer)
         if not number:
             top = holder
             _put_before(holder, source.key, below, inner, data, pointer)

@@ -14,6 +14,7 @@ from constrain.json_schema.stages.projection import Projection
 from constrain.json_schema.stages.ranges import satisfiable, shortest
 from constrain.json_schema.stages.rendering import render
 from constrain.json_schema.stages.resolution import resolve_bounds
+from constrain.language.stages import REFERS
 from constrain.remembering import remembered
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class _Plan:
         self.tree = Tree(document)
         self.bounds, uniques = resolve_bounds(self.tree)
         if options.get("property_order") == "any" and self.bounds:
-            message = '$data needs property_order="schema": the field that is pointed at comes first'
+            message = '$data and x-refers need property_order="schema": the field that is pointed at comes first'
             raise UnsupportedSchemaError(message, pointer=self.bounds[0].pointer)
         if options.get("formats") == "annotation":
             bounded = next((each for each in self.bounds if each.keyword.startswith("format")), None)
@@ -116,14 +117,20 @@ class _Plan:
         self.paths = {number: path for path, number in self.tree.sources.items()}
         places = [place for place in self.tree.root.walk() if place.prefix()[1]]
         prefixes = {place.path: len(place.prefix()[1]) for place in places}
-        self.node = reader.make_node(self.tree.sources, prefixes)
+        self.referred = {each.number: each.source.path for each in self.bounds if each.keyword == REFERS}
+        self.kept |= dict.fromkeys(self.referred, 0)
+        closing = {path[: path.index(ITEM)]: number for number, path in self.referred.items()}
+        self.node = reader.make_node(self.tree.sources, prefixes, closing)
 
     def with_found(self, known: Known, found: list[reader.Found]) -> Known:
         """Returns the known values after some more are found.
 
-        Those in finished items are dropped, but for members in which the items of an array differ.
+        Those in finished items are dropped, but for members in which the items of an array differ, or that others
+        refer to.
         """
         for number, indices, text in found:
+            if not text and any(one[0] == number for one in known):
+                continue
             kept = [one for one in known if one[:2] != (number, indices) and self._agree(one, number, indices)]
             known = tuple(sorted([*kept, (number, indices, text)]))
         return known
@@ -189,7 +196,11 @@ class SchemaStage:
     @property
     def repeats(self) -> int:
         """How often the value in which the text ends will have to be written again."""
-        return self._stages._plan.repeated.get(reader.source_inside(self._state), 0)
+        number, plan = reader.source_inside(self._state), self._stages._plan
+        known: Any = self.key
+        if number in plan.referred and any(one[0] == number for one in known):  # the first value can be referred to
+            return 0
+        return plan.repeated.get(number, 0)
 
     @property
     def begun(self) -> int:

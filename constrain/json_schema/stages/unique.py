@@ -38,7 +38,8 @@ class Unique:
         return [
             text
             for number, indices, text in known
-            if number == self.number and indices[:depth] == items[:depth] and (own is None or indices[depth] < own)
+            if number == self.number and len(indices) == self.items and indices[:depth] == items[:depth]
+            if own is None or indices[depth] < own
         ]
 
     def stand_in(self, known: Known, items: tuple[int | None, ...]) -> dict[str, Any] | None:

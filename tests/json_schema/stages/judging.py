@@ -56,6 +56,8 @@ def _fits(root: Schema, schema: Schema, at: Place) -> bool:
         return False
     for keyword, given in schema.items():
         known = _resolve(given["$data"], at) if isinstance(given, dict) and "$data" in given else given
+        if keyword == "x-refers":
+            known = _all_at(at[1][0], given.split("/")[1:])
         if keyword in _CHECKS and not _CHECKS[keyword](value, known, schema.get("format")):
             return False
     if "x-one-of" in schema and not _is_there(root["tables"], schema["x-one-of"], at):
@@ -105,6 +107,13 @@ def _is_there(tables: Any, keyword: Schema, at: Place) -> bool:
 def _equal(one: Any, other: Any) -> bool:
     """Returns whether a value of a row is that of a text."""
     return _same(Decimal(str(one)) if isinstance(one, float) else one, other)
+
+
+def _all_at(value: Any, steps: list[str]) -> list[Any]:
+    if not steps:
+        return [value]
+    inside = value if steps[0] == "*" else [value[steps[0]]]
+    return [found for each in inside for found in _all_at(each, steps[1:])]
 
 
 def _is_number(value: Any) -> bool:
@@ -160,6 +169,7 @@ _CHECKS: dict[str, Any] = {
     "x-unique-by": _all_differ,
     "const": lambda value, known, _: _same(value, known),
     "enum": lambda value, known, _: any(_same(value, each) for each in known),
+    "x-refers": lambda value, known, _: any(_same(value, each) for each in known),
     "format": _is_format,
     "multipleOf": lambda value, step, _: not _is_number(value) or Fraction(value) % Fraction(str(step)) == 0,
     "pattern": lambda value, pattern, _: not isinstance(value, str) or bool(re.search(pattern, value)),

@@ -67,6 +67,16 @@ class Person(BaseModel):
     name: str
 
 
+class Talk(BaseModel):
+    host: Annotated[str, ItemOf("/guests/*/name")]
+    guests: list[Person]
+
+
+def test_fields_of_items() -> None:
+    assert accepts(Talk, '{"guests":[{"name":"a"},{"name":"b"}],"host":"b"}')
+    assert not accepts(Talk, '{"guests":[{"name":"a"},{"name":"b"}],"host":"c"}')
+
+
 def test_items_that_differ() -> None:
     assert accepts(Annotated[list[Person], UniqueBy("name")], '[{"name":"a"},{"name":"b"}]')
     assert not accepts(Annotated[list[Person] | None, UniqueBy("name")], '[{"name":"a"},{"name":"a"}]')

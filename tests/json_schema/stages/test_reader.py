@@ -19,7 +19,7 @@ SOURCES: dict[Path, int] = {
     ("ys", ITEM, "a"): 5,
     ("ü",): 6,
 }
-NODE = reader.make_node(SOURCES, {("ys",): 2})
+NODE = reader.make_node(SOURCES, {("ys",): 2}, {})
 
 
 def value(rng: Random, depth: int = 0) -> Any:
@@ -81,6 +81,13 @@ def test_every_prefix_has_the_values_that_are_complete() -> None:
         (2, (1,)): (b"true}", b"true"),
         (4, ()): (b"7 ", b"7"),
     }
+
+
+def test_ends_of_arrays_are_told() -> None:
+    state = reader.begin(reader.make_node({("xs", ITEM, "a"): 3}, {}, {("xs",): 3}))
+    for text, ended in ((b'{"ys": [], "xs": [', []), (b"]", [(3, (), b"")]), (b', "zs": [1]', [])):
+        state, found = reader.read(state, text)
+        assert found == ended
 
 
 @for_each(

@@ -1,4 +1,4 @@
-"""``x-unique-by``: masks against all texts of small schemas, and random walks within budgets."""
+"""``x-unique-by`` and ``x-refers``: masks against all texts of small schemas, and random walks within budgets."""
 
 from __future__ import annotations
 
@@ -80,6 +80,11 @@ PAIRS = [{"id": number, "t": truth} for number in (1, 2) for truth in (True, Fal
 def test_masks_have_what_begins_a_valid_text(
     schema: Schema, values: list[Any], vocabulary: constrain.Vocabulary
 ) -> None:
+    require_exact_masks(schema, values, vocabulary)
+
+
+def require_exact_masks(schema: Schema, values: list[Any], vocabulary: constrain.Vocabulary) -> None:
+    """Of some values, the valid ones are all; each token is allowed that begins the rest of one, and no other."""
     texts = [json.dumps(each, separators=(",", ":")).encode() for each in values if is_valid(schema, each)]
     begins = {text[:end] for text in texts for end in range(len(text) + 1)}
     constraint = constrain.compile(schema, vocabulary, whitespace="compact", cache=False)
@@ -142,19 +147,101 @@ def made(rng: Random) -> Schema:
     return {**schema, "$defs": definitions}
 
 
+def referring(rng: Random) -> Schema:
+    """A random schema with an array and with values that are among those of its items."""
+    keys: list[Schema] = [
+        {"type": "string"},
+        {"type": "integer"},
+        {"type": "integer", "minimum": 98, "maximum": 101},
+        {"type": "string", "pattern": "^[ab]{2,9}$"},
+        {"type": "string", "enum": ["x", "yyyyyyyy"]},
+    ]
+    key = rng.choice(keys)
+    own = {"type": key["type"]} if rng.random() < 0.5 else {}
+    fields: dict[str, Schema] = {"id": key}
+    if rng.random() < 0.5:
+        fields[rng.choice(["a", "z"])] = {"type": "boolean"}
+    steps = array(record(**dict(sorted(fields.items()))))
+    if rng.random() < 0.4:
+        steps |= {"x-unique-by": "/id"}
+    if rng.random() < 0.5:
+        steps["minItems"] = rng.randint(1, 2)
+    if rng.random() < 0.5:
+        steps["maxItems"] = rng.randint(2, 3)
+    field: Schema = refers("/xs/*/id", **own)
+    match rng.randrange(6):
+        case 0:
+            last = array(record(source=field, target=field), minItems=rng.randrange(3), maxItems=3)
+        case 1:
+            last = {"anyOf": [field, {"type": "null"}]}
+        case 2:
+            last = record(inner=field)
+        case 3:
+            last = array(field, minItems=rng.randrange(3))
+        case _:
+            last = field
+    if own and rng.random() < 0.5 and last is field:
+        return record(xs=steps, y=last, z={"type": key["type"], "const": data("1/y")})
+    optional = ["y"] if rng.random() < 0.3 else []
+    schema = record(*optional, **({"xs": steps, "y": last} if rng.random() < 0.7 else {"y": last, "xs": steps}))
+    if rng.random() < 0.3:
+        schema["properties"]["w"] = {"type": "string", "maxLength": 9}
+        schema["required"].append("w")
+    return schema
+
+
 @pytest.mark.parametrize("vocabulary", [VOCABULARY, WIDE], ids=["bytes", "wide"])
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_walks_end_in_texts_whose_items_differ(seed: int, vocabulary: constrain.Vocabulary) -> None:
+def test_walks_end_in_valid_texts(seed: int, vocabulary: constrain.Vocabulary) -> None:
     count = 2 if seed == 1 else 1000 if LONG else 60
     compiled = 0
     for number in range(count):
         rng = Random(1000 * seed + number)
-        schema = made(rng)
+        schema = (made if number % 2 else referring)(rng)
         texts = walked(schema, rng, vocabulary)
         compiled += texts is not None
         for text in texts or ():
             assert is_valid(schema, json.loads(text)), (schema, text)
     assert compiled > count / 2
+
+
+def refers(pointer: str, **more: Any) -> Schema:
+    return {"x-refers": pointer, **more}
+
+
+XS = array(row(id=WORD), maxItems=2)
+LINES = lists(*WORDS, most=2)
+
+
+@pytest.mark.parametrize("vocabulary", [VOCABULARY, MERGED], ids=["bytes", "merged"])
+@for_each(
+    "schema, values",
+    (row(xs=XS, x=refers("/xs/*/id")), [{"xs": xs, "x": x} for xs in LINES for x in ("a", "b", "ab")]),
+    (
+        row(xs=XS, x=refers("/xs/*/id")) | {"required": ["xs"]},
+        [{"xs": xs, **x} for xs in LINES for x in ({}, {"x": "a"}, {"x": "ab"}, {"x": "b"})],
+    ),
+    (
+        row(xs=XS, x={"anyOf": [refers("/xs/*/id", type="string"), {"type": "null"}]}),
+        [{"xs": xs, "x": x} for xs in LINES for x in ("a", "b", "ab", None)],
+    ),
+    (
+        row(to=array(row(x=refers("/xs/*/id")), maxItems=2), xs=unique(row(id=SMALL), maxItems=2)),
+        [
+            {"xs": xs, "to": to}
+            for xs in lists({"id": 1}, {"id": 2}, most=2)
+            for to in lists({"x": 1}, {"x": 2}, most=2)
+        ],
+    ),
+    (
+        row(
+            xs=array(SMALL, maxItems=2), x=refers("/xs/*", type="integer"), y={"const": data("1/x"), "type": "integer"}
+        ),
+        [{"xs": xs, "x": x, "y": y} for xs in lists(1, 2, most=2) for x in (1, 2) for y in (1, 2)],
+    ),
+)
+def test_masks_of_what_refers_to_items(schema: Schema, values: list[Any], vocabulary: constrain.Vocabulary) -> None:
+    require_exact_masks(schema, values, vocabulary)
 
 
 REFUSED = (
@@ -165,11 +252,21 @@ REFUSED = (
     (unique({"properties": {"id": WORD}}), UnsupportedSchemaError, "/x-unique-by", "must be of the type object"),
     (unique(record(id={"type": "number"})), UnsupportedSchemaError, "/x-unique-by", "string, integer or boolean"),
     (unique(record(id={})), UnsupportedSchemaError, "/x-unique-by", "string, integer or boolean"),
-    (unique(record(id=WORD), prefixItems=[{}]), UnsupportedSchemaError, "/x-unique-by", "cannot stand beside"),
-    ({"type": "array", "x-unique-by": "/id"}, UnsupportedSchemaError, "/x-unique-by", "exactly one schema of items"),
+    (
+        unique(record(id=WORD), prefixItems=[{}]),
+        UnsupportedSchemaError,
+        "/x-unique-by",
+        "cannot be read with prefixItems",
+    ),
+    (
+        {"type": "array", "x-unique-by": "/id"},
+        UnsupportedSchemaError,
+        "/x-unique-by",
+        "exactly one schema of the items",
+    ),
     (unique(record(id=WORD), minItems=300), UnsupportedSchemaError, "/x-unique-by", "at most 256"),
     (unique(record(id=WORD), contains=TRUTH), UnsupportedSchemaError, "/contains", "cannot stand in a schema around"),
-    ({"not": unique(record(id=WORD))}, UnsupportedSchemaError, "/not", "cannot be followed inside not"),
+    ({"not": unique(record(id=WORD))}, UnsupportedSchemaError, "/not", "inside not"),
     (
         unique(record(a=SMALL, id={"type": "integer", "minimum": data("1/a")})),
         UnsupportedSchemaError,
@@ -188,6 +285,38 @@ REFUSED = (
         "/properties/xs/x-unique-by",
         "minItems cannot be $data",
     ),
+    (
+        record(xs=array(record(id=WORD, x=refers("/xs/*/id")))),
+        UnsupportedSchemaError,
+        "/properties/xs/items/properties/x/x-refers",
+        "refers to the array in which it lies; put it",
+    ),
+    (record(xs=XS, x=refers("/xs/0/id")), UnsupportedSchemaError, "/properties/x/x-refers", "with one *"),
+    (record(xs=XS, x=refers("1/xs/*/id")), UnsupportedSchemaError, "/properties/x/x-refers", "absolute JSON Pointer"),
+    (record(xs=XS, x={"x-refers": 1}), SchemaError, "/properties/x/x-refers", "must be a JSON Pointer"),
+    (record(xs=XS, x=refers("/xs/*/ix")), SchemaError, "/properties/x/x-refers", "there are 'id'"),
+    (record(xs=XS, x=refers("/x/*/id")), SchemaError, "/properties/x/x-refers", "bounds itself"),
+    (
+        record(xs=XS | {"type": ["array", "null"]}, x=refers("/xs/*/id")),
+        UnsupportedSchemaError,
+        "/properties/x/x-refers",
+        "/xs must be of the type array",
+    ),
+    (
+        record(xs=array({"properties": {"id": WORD}, "required": ["id"]}), x=refers("/xs/*/id")),
+        UnsupportedSchemaError,
+        "/properties/x/x-refers",
+        "/xs/* must be of the type object",
+    ),
+    (record("xs", xs=XS, x=refers("/xs/*/id")), UnsupportedSchemaError, "/properties/x/x-refers", "'xs' to required"),
+    (record(xs=array({}), x=refers("/xs/*")), UnsupportedSchemaError, "/properties/x/x-refers", "of the type string"),
+    (
+        record(xs=XS, x=refers("/xs/*/id", type="string", pattern="^a")),
+        UnsupportedSchemaError,
+        "/properties/x/x-refers",
+        "not all values of /xs/*/id are valid here",
+    ),
+    (record(xs=XS, x=refers("/xs/*/id", type="integer")), UnsupportedSchemaError, "/properties/x/x-refers", "not all"),
     (unique(record(id=WORD), minItems=4), UnsatisfiableSchemaError, "/x-unique-by", "has only 3 values"),
 )
 
