@@ -155,7 +155,7 @@ _LAZY = {
 """Names of this module that cost time to import: each is imported from its module when it is asked for."""
 
 _MODULES = {
-    "bounds": "Above AtLeast AtMost Below ItemOf SameAs",
+    "bounds": "Above AtLeast AtMost Below ItemOf SameAs UniqueBy",
     "certificates": "certify sign verify_certificate verify_signature",
     "errors": "RejectedFieldError SchemaWarning",
     "events": "ArgumentsDelta CallEnded CallStarted FieldEvent FieldReader ReasoningDelta RefusalDelta StreamEvent "

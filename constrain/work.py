@@ -124,10 +124,10 @@ def garbage_kept() -> Iterator[None]:
 
 
 @contextmanager
-def compilation(most: int = MAX_COMPILE_WORK) -> Iterator[None]:
-    """Grants this thread so many steps, unless it is part of an enclosing compilation."""
+def compilation(most: int | None = None) -> Iterator[None]:
+    """Grants this thread so many steps, ``MAX_COMPILE_WORK`` for ``None``, unless an enclosing compilation has them."""
     if _work.depth == 0:
-        _work.left = _work.most = most
+        _work.left = _work.most = MAX_COMPILE_WORK if most is None else most
         _work.counted = kernel.steps_taken()
     _work.depth += 1
     try:

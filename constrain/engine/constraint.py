@@ -94,7 +94,7 @@ class InStages(Protocol):
     ``memory_bytes``: bytes of their tables now. ``most_steps``: of the compilation of one stage.
     """
 
-    most_steps: int
+    most_steps: int | None
 
     @property
     def memory_bytes(self) -> int:

@@ -15,7 +15,7 @@ from constrain import kernel
 from constrain.engine.constraint import Matcher
 from constrain.errors import BudgetError, deep_enough
 from constrain.vocabulary.vocabulary import byte_vocabulary
-from constrain.work import MAX_COMPILE_WORK, compilation
+from constrain.work import compilation
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -46,12 +46,13 @@ _ending: WeakKeyDictionary[Vocabulary, NDArray[np.bool_]] = WeakKeyDictionary()
 class Staged:
     """The stages of one constraint, and their compiled grammars, of which the latest are kept.
 
-    ``most_steps``: of the compilation of one of them; beyond, ``LimitError``.
+    ``most_steps``: of the compilation of one of them, beyond which it ends with ``LimitError``; ``None`` for
+    ``MAX_COMPILE_WORK``.
     """
 
     def __init__(self, constraint: Constraint, stages: Stages) -> None:
         self.stages = stages
-        self.most_steps = MAX_COMPILE_WORK
+        self.most_steps: int | None = None
         self._constraint = constraint
         self._known: OrderedDict[Hashable, kernel.CompiledGrammar] = OrderedDict()
         self._of_bytes: Constraint | None = None

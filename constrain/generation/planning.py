@@ -188,6 +188,8 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, given: Options, prefill
     variables, wants_reasoning = switch_reasoning(
         form.thinking, template, options, by_default=schema is None and not settings.draft
     )
+    if result.source is not None:
+        result = replace(result, source=result.source.for_question("\n".join(map(str, _said(prompt)[PROMPT]))))
     about_schema = _describe_answer(
         settings, result, has_tools=bool(tools), allow_refusal=bool(options.get("allow_refusal"))
     )

@@ -62,6 +62,10 @@ class Source(ABC):
     def describe(self) -> str:
         """Returns the instruction that is added to the prompt; it contains the short text."""
 
+    def for_question(self, question: str) -> Source:  # noqa: ARG002
+        """Returns a source of which the prompt shows what a question needs; by default, all."""
+        return self
+
 
 class GrammarSource(Source):
     """A grammar given as ``text``, with a ``description`` that prompts may show instead.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from constrain.language.source import Source
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from constrain.language.grammar import Grammar
+
+MAX_SHOWN = 6_000
+"""Characters, about 1,500 tokens, that the tables of a database take in a prompt. Of more tables, it shows those that
+the question names, and those joined to them."""
 
 _NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
@@ -74,13 +78,15 @@ def sql(
 class Sql(Source):
     """Queries over tables; ``sql`` makes it.
 
-    ``version``: number of the language that equal fields stand for.
+    ``version``: number of the language that equal fields stand for. ``shown``: the tables that a prompt shows; ``None``
+    for all.
     """
 
     tables: tuple[Table, ...]
     dialect: Dialect
     limit: int | None = None
     version: int = 1
+    shown: frozenset[str] | None = field(default=None, compare=False)
 
     def grammar(self) -> Grammar:
         """Returns the grammar of the queries."""
@@ -95,7 +101,18 @@ class Sql(Source):
 
     def render(self) -> str:
         """Returns the tables, one a line, with the columns to which foreign keys refer."""
-        return "\n".join(map(self._render_table, self.tables))
+        return "\n".join(
+            self._render_table(table) for table in self.tables if self.shown is None or table.name in self.shown
+        )
+
+    def for_question(self, question: str) -> Sql:
+        """Returns the queries with only the tables in the prompt that a question needs, if there are many."""
+        if sum(len(self._render_table(table)) for table in self.tables) <= MAX_SHOWN:
+            return self
+        from constrain.queries.needed import needed_tables
+
+        shown = needed_tables(self.tables, question, lambda table: 1 + len(self._render_table(table)), MAX_SHOWN)
+        return replace(self, shown=shown)
 
     def _render_table(self, table: Table) -> str:
         from constrain.queries.names import spell
@@ -113,4 +130,8 @@ class Sql(Source):
 
     def describe(self) -> str:
         """Returns the instruction that is added to the prompt."""
-        return f"Answer with one {_NAMES[self.dialect]} query over these tables, and nothing else:\n{self.render()}"
+        query = f"Answer with one {_NAMES[self.dialect]} query"
+        if self.shown is None:
+            return f"{query} over these tables, and nothing else:\n{self.render()}"
+        about = f"The database has {len(self.tables)} tables. The question may be about these:"
+        return f"{query}, and nothing else. {about}\n{self.render()}"

@@ -13,7 +13,9 @@ import pytest
 
 import constrain
 from constrain import GrammarError
+from constrain.generation.planning import shown_prompt
 from constrain.queries.kinds import kind_of, kind_of_class
+from constrain.queries.source import MAX_SHOWN
 from tests.support import byte_vocabulary, for_each
 
 SHOP = """
@@ -162,3 +164,22 @@ def test_types_of_sqlalchemy_have_kinds() -> None:
     domain = postgresql.DOMAIN("positive", postgresql.INTEGER())
     given = [postgresql.TIMESTAMP(), postgresql.ENUM("a", name="e"), postgresql.JSONB(), postgresql.MONEY(), domain]
     assert [*map(kind_of_class, given)] == ["datetime", "plain", "other", "plain", "exact"]
+
+
+def test_the_prompt_shows_the_tables_of_a_large_database_that_a_question_needs() -> None:
+    columns = ", ".join(f"value{number} TEXT" for number in range(9))
+    filler = "".join(f"CREATE TABLE stuff{number} (id INTEGER, {columns});\n" for number in range(80))
+    wanted = (
+        "CREATE TABLE customers (id INTEGER PRIMARY KEY, city TEXT);\n"
+        "CREATE TABLE salesOrders (id INTEGER PRIMARY KEY, customer_id INTEGER REFERENCES customers, day DATE);\n"
+    )
+    queries = constrain.sql(filler + wanted)
+    shown = shown_prompt(None, "Which orders were made in May?", schema=queries)
+    assert "The database has 82 tables." in shown
+    assert "salesOrders(id, customer_id -> customers.id, day)" in shown
+    assert "customers(id, city)" in shown, "it is joined to the other one"
+    assert len(queries.for_question("Which orders?").render()) <= MAX_SHOWN < len(queries.render())
+    narrowed = queries.for_question("Which orders?")
+    assert constrain.compile(narrowed, byte_vocabulary()).accepts("SELECT value3 FROM stuff7"), "no query is excluded"
+    small = constrain.sql(wanted)
+    assert small.for_question("Which stuff?") is small
