@@ -148,12 +148,11 @@ class Place:
         keyword = "items" if self.tree.list_items else "prefixItems"
         return keyword, _list(self.schema.get(keyword))
 
-    @property
-    def required_items(self) -> int:
-        """Returns how many items are required that differ from each other in a member (``x-unique-by``)."""
+    def uniques(self) -> list[Any]:
+        """Returns the rules that the items of the array differ in a member (``x-unique-by``)."""
         tail = self.tail()
         inside = self.parts[tail].walk() if tail in self.parts else ()
-        return max((each.unique.least for each in inside if each.unique and each.unique.array is self), default=0)
+        return [each.unique for each in inside if each.unique and each.unique.array is self]
 
     def check_beside(self) -> None:
         """Raises UnsupportedSchemaError for keywords that cannot stand around fields that depend on each other."""

@@ -85,7 +85,7 @@ def _render_items(
     """Adds the schemas of all items: those that are finished, the present one if something is known there, the rest.
 
     Of a settled text, the schema of each item has its own values. Where items differ in a member, those that are
-    required have schemas of their own.
+    required have schemas of their own, and all if two are equal: one token may have had several items.
     """
     outer = len(items)
     below = part.tree.numbers_below(part)
@@ -94,11 +94,13 @@ def _render_items(
     rest = render(part, known, unknown, finished=finished, settled=settled)
     keyword, prefix = place.prefix()
     index = max(indices, default=-1)
-    least = 0 if finished else place.required_items
+    uniques = [] if finished else place.uniques()
+    least = max((each.least for each in uniques), default=0)
     if indices or least:
         prefix = schema.get(keyword, prefix) if isinstance(schema.get(keyword), list) else prefix
         earlier = render(part, known, unknown, finished=True)
-        first = len(prefix) if settled else max(index, len(prefix))
+        is_whole = settled or any(each.is_repeated(known, unknown) for each in uniques)
+        first = len(prefix) if is_whole else max(index, len(prefix))
         own = [
             render(part, known, (*items, n), finished=finished, settled=settled)
             for n in range(first, max(index + 1, least))

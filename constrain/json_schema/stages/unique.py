@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from constrain.json_schema.stages.bounds import read_value
+
 if TYPE_CHECKING:
     from constrain.json_schema.stages.bounds import Known
     from constrain.json_schema.stages.places import Place
@@ -41,6 +43,11 @@ class Unique:
             if number == self.number and len(indices) == self.items and indices[:depth] == items[:depth]
             if own is None or indices[depth] < own
         ]
+
+    def is_repeated(self, known: Known, items: tuple[int | None, ...]) -> bool:
+        """Returns whether two of the earlier items are equal."""
+        texts = self.others(known, items)
+        return len({read_value(text) for text in texts}) < len(texts)
 
     def stand_in(self, known: Known, items: tuple[int | None, ...]) -> dict[str, Any] | None:
         """Returns the schema of the member in an item before which other items have to come; ``None`` for others."""
