@@ -137,13 +137,13 @@ class StagedMatcher(Matcher):
 
     def accept(self, token_id: int) -> bool:
         """Takes an allowed token and moves on. For any other token, returns False and changes nothing."""
-        stage = self._read[-1]
-        after = stage.read(self.constraint.vocabulary.token_bytes(token_id))
-        ends = after.key != stage.key or (after.repeats, after.begun) != (stage.repeats, stage.begun)
-        before, reserve = kernel.Matcher(self) if ends else None, self._reserve
+        stage, reserve = self._read[-1], self._reserve
         if not super().accept(token_id):
             return False
-        if before is not None:
+        after = stage.read(self.constraint.vocabulary.token_bytes(token_id))
+        if after.key != stage.key or (after.repeats, after.begun) != (stage.repeats, stage.begun):
+            before = kernel.Matcher(self)
+            before.rollback(1)
             if not self._change(after) and stage.may_refuse:
                 # Otherwise the grammar in force stays: it has a known way to the end within the budget, and no text
                 # that the next one refuses, for which the kernel may find only a longer way.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from constrain.json_schema.documents.keyword import KEYWORDS
@@ -25,7 +26,7 @@ def render(
     """Returns the schema of a place inside of some items, whose indices are ``None`` if nothing is known inside.
 
     Where a source is not known, its bound holds for all its values; with ``finished``, for a value that is written
-    already, it does not hold at all. ``settled``: all values of the text are known, in all items.
+    already, it does not hold at all. ``settled``: all values of the text are known, in all items, and it has no others.
     """
     unique = None if finished and not settled else place.unique
     if unique is not None and (stand_in := unique.stand_in(known, items)) is not None:
@@ -43,8 +44,11 @@ def render(
             more.append(wanted)
     source = place.tree.sources.get(place.path)
     for number, indices, text in known:
-        if source is not None and number == ~source and indices == items:
-            more.append({"const": read_value(text)})
+        is_here = source is not None and (number == ~source or (settled and text and number == source))
+        if is_here and indices == items:
+            value = read_value(text)
+            is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
+            more.append({"minimum": value, "maximum": value} if is_number else {"const": value})  # in any spelling
     dated = [each for each in more if "format" in each and each.keys() <= {"format", *FORMATS}]
     if dated:  # one bound instead of several: each costs a pattern
         own = {key: schema.pop(key) for key in FORMATS if key in schema}

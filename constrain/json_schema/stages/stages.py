@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,11 @@ class SchemaStages:
         return render(self._plan.tree.root, known)
 
     def settled(self, text: bytes) -> Grammar:
-        """Returns the grammar of the schema with all values of a finished text in the place of their references."""
+        """Returns the grammar of the schema with all values of a finished text in the place of their references.
+
+        Raises ValueError for a text that is no JSON.
+        """
+        json.loads(text)
         _, found = reader.read(reader.begin(self._plan.node), text)
         known = {(number, indices): value for number, indices, value in found}
         values = tuple(sorted((*place, value) for place, value in known.items()))

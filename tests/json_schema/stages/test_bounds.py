@@ -11,6 +11,7 @@ import pytest
 
 import constrain
 from constrain import SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from constrain.certificates import certify
 from constrain.json_schema.compiler import compile_schema
 from tests.json_schema.stages.judging import Schema, is_valid
 from tests.support import LONG, byte_vocabulary, for_each
@@ -347,6 +348,14 @@ def test_refused_schemas(schema: Schema, pointer: str, words: str) -> None:
         compiled(schema)
     assert (caught.value.pointer or "").startswith(pointer), caught.value
     assert words in caught.value.message
+
+
+@for_each("text", ['{"a":1,"b":2}}', "}", "]", "{]", '{"a":"', '{"a":1,"b":2,}', "[{}", '{"a":1,"b":}', "\x00"])
+def test_texts_that_are_no_json_are_refused(text: str) -> None:
+    constraint = compiled(PAIR)
+    assert not constraint.accepts(text)
+    with pytest.raises(ValueError):  # noqa: PT011 - of JSON or of the certificate
+        certify(constraint, [*text.encode()])
 
 
 def test_other_errors_name_their_place_in_the_schema_as_it_was_given() -> None:
