@@ -14,7 +14,7 @@ from constrain.engine.constraint import Constraint, Keeping
 from constrain.engine.remembered import remembered_constraints
 from constrain.engine.special import VocabularyTokens
 from constrain.engine.staged import Staged
-from constrain.errors import SchemaWarning, deep_enough, limits_at
+from constrain.errors import ExportError, SchemaWarning, deep_enough, limits_at
 from constrain.given import read_given
 from constrain.language.digest import grammar_digest, schema_digest, source_digest
 from constrain.language.grammar import Grammar
@@ -410,7 +410,16 @@ def grammar_of_description(described: Mapping[str, Any], text: bytes = b"") -> G
         return stages.settled(text)
 
 
-def grammar_of(schema: object, *, close_objects: bool, **options: Unpack[CompileOptions]) -> Grammar:
-    """The grammar of a schema of any kind. Raises the errors of ``compile`` that do not depend on a vocabulary."""
+def grammar_of(
+    schema: object, *, close_objects: bool, target: str | None = None, **options: Unpack[CompileOptions]
+) -> Grammar:
+    """The grammar of a schema of any kind. Raises the errors of ``compile`` that do not depend on a vocabulary.
+
+    ``target``: notation of an export, which has one grammar for all texts: raises ``ExportError`` if values depend on
+    others.
+    """
     with compilation(), deep_enough():
-        return _read(schema, options, close_objects=close_objects).grammar()
+        made = _read(schema, options, close_objects=close_objects)
+        if target is not None and made.stages() is not None:
+            raise ExportError("it depends on values that were written before", target=target)
+        return made.grammar()

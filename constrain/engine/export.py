@@ -49,6 +49,6 @@ def export(
     """
     from constrain.exporting.exporter import export_grammar
 
-    grammar = grammar_of(schema, close_objects=closed, **options)
+    grammar = grammar_of(schema, close_objects=closed, target=to, **options)
     with deep_enough():
         return export_grammar(grammar, to, repeated_keys=repeated_keys)

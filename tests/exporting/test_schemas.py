@@ -153,6 +153,12 @@ REFUSED = [
     ({"properties": {"x": {"items": True, "type": "array"}}}, "gbnf", "keys differ", "/properties/x"),
     (RECURSIVE["a tree"], "regex", "contains itself", ""),
     (RECURSIVE["mutual"], "regex", "contains itself", "/$defs/a"),
+    (
+        {"properties": {"a": {"type": "integer"}, "b": {"const": {"$data": "1/a"}}}, "required": ["a", "b"]},
+        "gbnf",
+        "depends on values that were written before",
+        None,
+    ),
 ]
 
 
