@@ -144,13 +144,27 @@ class StagedMatcher(Matcher):
         if after.key != stage.key or (after.repeats, after.begun) != (stage.repeats, stage.begun):
             before = kernel.Matcher(self)
             before.rollback(1)
-            if not self._change(after) and stage.may_refuse:
+            is_refused = stage.may_refuse and not self._allow_between(stage, token_id, after)
+            if is_refused or (not self._change(after) and stage.may_refuse):
                 # Otherwise the grammar in force stays: it has a known way to the end within the budget, and no text
                 # that the next one refuses, for which the kernel may find only a longer way.
                 self._become(before)
                 return False
             self._before.append((before.n_accepted, before, reserve))
         self._read.append(after)
+        return True
+
+    def _allow_between(self, stage: Stage, token: int, after: Stage) -> bool:
+        """Returns whether the text is allowed by the grammars of all stages that begin and end within a token.
+
+        Each takes what comes behind its own end for the worst case, so it may refuse a text that later ones allow.
+        """
+        for byte in self.constraint.vocabulary.token_bytes(token):
+            begun, stage = stage, stage.read(bytes([byte]))
+            if stage.key not in (begun.key, after.key):
+                between = kernel.Matcher(self)
+                if not between._change_to(self._staged.of(stage), None, list(self._limits[1])):
+                    return False
         return True
 
     def _change(self, stage: Stage) -> bool:

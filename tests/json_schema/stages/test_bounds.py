@@ -350,6 +350,19 @@ def test_refused_schemas(schema: Schema, pointer: str, words: str) -> None:
     assert words in caught.value.message
 
 
+def test_finished_items_within_one_token_keep_their_bounds() -> None:
+    tokens = [b'{"a":"x","b":"y"},{"a":"x"', b'x","b":"y"},{"a":"x"', b'x","b":"x"},{"a":"y"']
+    vocabulary = constrain.Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b"", *tokens], eos=[256])
+    word = {"enum": ["x", "y"]}
+    schema = array(record(a=word, b={**word, "const": data("1/a")}) | {"additionalProperties": False})
+    matcher = constrain.compile(schema, vocabulary, whitespace="compact", cache=False).matcher()
+    assert matcher.accept(ord("["))
+    assert not matcher.fork().accept(257)
+    matcher.accept_many([*b'{"a":"'])
+    assert not matcher.fork().accept(258)
+    assert matcher.fork().accept(259)
+
+
 @for_each("text", ['{"a":1,"b":2}}', "}", "]", "{]", '{"a":"', '{"a":1,"b":2,}', "[{}", '{"a":1,"b":}', "\x00"])
 def test_texts_that_are_no_json_are_refused(text: str) -> None:
     constraint = compiled(PAIR)
