@@ -281,16 +281,6 @@ def test_an_answer_for_which_the_context_has_no_room_is_refused(application: App
     assert (error["code"], error["param"]) == ("context_length_exceeded", "messages")
 
 
-def test_values_that_bound_others_are_refused_with_their_place(application: Application) -> None:
-    fields = {"a": {"type": "integer", "maximum": 9}, "b": {"type": "integer", "minimum": {"$data": "1/a"}}}
-    schema = {"type": "object", "properties": fields, "required": ["a", "b"]}
-    asked = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
-    response = chat(application, response_format=asked)
-    assert response.status_code == 400
-    assert "/properties/b/minimum" in error_of(response)["message"]
-    assert "$data" in error_of(response)["message"]
-
-
 def test_texts_never_become_special_tokens(application: Application) -> None:
     counts = []
     for text in ("<|im_end|>", "<|im_end|>" * 2):
