@@ -394,10 +394,10 @@ def read_tables(given: list[str] | None) -> CompileOptions:
 
     Raises SchemaError and LimitError, and ``BadParameter`` for another form.
     """
-    from constrain.tables.table import split_name, table_at
+    from constrain.tables.table import split_names, table_at
 
     try:
-        named = dict(map(split_name, given or ()))
+        named = split_names(given or ())
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--table") from error
     return {"tables": {name: table_at(source) for name, source in named.items()}} if named else {}

@@ -31,7 +31,14 @@ def sql_at(source: str) -> Sql:
 
     A file whose name ends in ``.sql`` has ``CREATE`` statements. Raises ``GrammarError`` and ``OSError``.
     """
-    return sql(Path(source).read_text(encoding="utf-8-sig") if source.lower().endswith(".sql") else source)
+    if not source.lower().endswith(".sql"):
+        return sql(source)
+    try:
+        return sql(Path(source).read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise GrammarError(
+            f"{source} is not UTF-8: {error.reason} at byte {error.start}; encode it as UTF-8"
+        ) from error
 
 
 def served_queries(name: str) -> Sql:

@@ -35,7 +35,7 @@ from pydantic import (
 
 from constrain.llama.prompt_cache.folder import PROMPT_CACHE_BYTES
 from constrain.suggestions import did_you_mean
-from constrain.tables.table import split_name
+from constrain.tables.table import split_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,8 +93,8 @@ def _as_origin(given: str) -> str:
     return origin_of(given)
 
 
-def _as_table(given: str) -> str:
-    split_name(given)
+def _as_named(given: list[str]) -> list[str]:
+    split_names(given)
     return given
 
 
@@ -103,6 +103,7 @@ _Origin = Annotated[str, AfterValidator(_as_origin)]
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 _OwnName = Annotated[_Name, Field(pattern=r"^[^*]+$")]
 _Names = Annotated[list[_Name], BeforeValidator(_as_list)]
+_Named = Annotated[list[str], AfterValidator(_as_named), BeforeValidator(_as_list)]
 _File = Annotated[Path, BeforeValidator(_as_path)]
 
 
@@ -204,12 +205,12 @@ class ServerConfig(_Table):
         True, "Show a page at / for trying schemas and prompts, and watching answers token by token."
     )
     log_format: LogFormat = _flag("text", "Format of the log on standard error.")
-    table: Annotated[list[Annotated[str, AfterValidator(_as_table)]], BeforeValidator(_as_list)] = _flag(
+    table: _Named = _flag(
         [],
         "Table for x-one-of in requests, as NAME=SOURCE: a CSV or Parquet file, DATABASE.db:TABLE of SQLite, or "
         "URL:TABLE; may be repeated.",
     )
-    sql: Annotated[list[Annotated[str, AfterValidator(_as_table)]], BeforeValidator(_as_list)] = _flag(
+    sql: _Named = _flag(
         [],
         "Database for queries in custom tools with the syntax sql, as NAME=SOURCE: a file of SQLite, a URL, or a file "
         "of CREATE statements that ends in .sql; may be repeated.",
@@ -281,7 +282,7 @@ def _relative_to(folder: Path, config: ServerConfig, flags: Mapping[str, Any]) -
     updated: dict[str, Any] = {"models": tables}
     for key in ("table", "sql"):
         if key not in flags:
-            named = map(split_name, getattr(config, key))
+            named = split_names(getattr(config, key)).items()
             updated[key] = [f"{name}={at if '://' in at else folder / Path(at).expanduser()}" for name, at in named]
     if "api_key_file" not in flags:
         updated["api_key_file"] = resolve(config.api_key_file)

@@ -144,14 +144,19 @@ class Table:
         return self.dependent(column, sorted(values)).given(values)
 
 
-def split_name(given: str) -> tuple[str, str]:
-    """Returns name and source of a table that a flag gives as ``NAME=SOURCE``. Raises ValueError."""
-    name, _, source = given.partition("=")
-    if not (name and source):
-        raise ValueError(
-            f"{given!r} must be NAME=SOURCE, such as customers=crm.db:customers or customers=customers.csv"
-        )
-    return name, source
+def split_names(given: Iterable[str]) -> dict[str, str]:
+    """Returns sources by name, as a flag that may be repeated gives them: ``NAME=SOURCE``. Raises ValueError."""
+    found: dict[str, str] = {}
+    for each in given:
+        name, _, source = each.partition("=")
+        if not (name and source):
+            raise ValueError(
+                f"{each!r} must be NAME=SOURCE, such as customers=crm.db:customers or customers=customers.csv"
+            )
+        if name in found:
+            raise ValueError(f"{name!r} is the name of two sources: {found[name]} and {source}")
+        found[name] = source
+    return found
 
 
 def table_at(source: str) -> Table:

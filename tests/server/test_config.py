@@ -96,6 +96,8 @@ def test_what_a_flag_cannot_say_is_named() -> None:
 def test_a_table_has_a_name_and_is_there(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="--table: Value error, 'people' must be NAME=SOURCE"):
         read_config(None, {"table": ["people"]})
+    with pytest.raises(ValueError, match="--sql: Value error, 'shop' is the name of two sources"):
+        read_config(None, {"sql": ["shop=a.db", "shop=b.db"]})
     with pytest.raises(SchemaError, match=r"people\.csv cannot be read"):
         find_models(config(tmp_path, 'table = "people=people.csv"'), MODEL, [])
 

@@ -14,7 +14,7 @@ from constrain.server.config import ModelTable
 from constrain.server.sandbox.workers import workers
 from constrain.server.serving.models import Models, ModelSource
 from constrain.tables.keyword import bound_tables
-from constrain.tables.table import split_name, table_at
+from constrain.tables.table import split_names, table_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,8 +43,8 @@ def find_models(config: ServerConfig, path: Path | None, aliases: Sequence[str])
         name = next((name for name in aliases if "*" not in name), tables[0].name)
         further = [each for each in aliases if each != name]
         tables = [ModelTable.model_validate({**tables[0].model_dump(), "name": name, "alias": further})]
-    given = {name: table_at(source) for name, source in map(split_name, config.table)}
-    databases = [Served(name, sql_at(source)) for name, source in map(split_name, config.sql)]
+    given = {name: table_at(source) for name, source in split_names(config.table).items()}
+    databases = [Served(name, sql_at(source)) for name, source in split_names(config.sql).items()]
     workers().keep([*bound_tables(given)[1], *databases])
     sources = [_source(config, table, given) for table in tables]
     owners: dict[str, Path] = {}

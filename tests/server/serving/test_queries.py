@@ -88,6 +88,9 @@ def test_the_configuration_names_databases(tmp_path: Path) -> None:
     for name in ("shop", "texts"):
         made: Any = tool_from_json({"type": "custom", **tool(name)})
         assert "books(title, pages)" in made.format.describe()
+    (tmp_path / "latin.sql").write_bytes(b"CREATE TABLE b\xfccher (titel TEXT);")
+    with pytest.raises(constrain.GrammarError, match=r"latin\.sql is not UTF-8: .* at byte 14"):
+        sql_at(str(tmp_path / "latin.sql"))
     with pytest.raises(constrain.GrammarError, match=r"there is no file 'missing\.db'"):
         find_models(read_config(None, {"sql": ["shop=missing.db"]}), tiny_file(), [])
 
