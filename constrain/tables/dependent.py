@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 from bisect import bisect_left
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -38,6 +37,7 @@ class Dependent:
     def __init__(self, rows: Iterable[Sequence[object]], others: tuple[str, ...], name: str) -> None:
         self._others, self._name = others, name
         self._shortest: dict[str, int] = {}  # bytes of the shortest value, by the values of the other columns
+        self._sources: dict[str, Column] = {}
         self._texts = kernel.Texts(self._read(rows))
         self.digest = hashlib.sha256(repr((name, others)).encode() + self._texts.lines()).hexdigest()
 
@@ -66,11 +66,22 @@ class Dependent:
         texts = (json.loads(b'"%b"' % self._texts[number]) for number in range(low, high))
         return read_column((json.loads(text.rpartition(_BETWEEN)[2]) for text in texts), self._name)
 
-    @cached_property
-    def sources(self) -> Column:
-        """The values of the only other column for which there is a value."""
-        (other,) = self._others
-        return read_column((values[other] for values in self.possible()), f"the column {other!r}")
+    def sources(self, other: str) -> Column:
+        """Returns the values of another column for which there is a value."""
+        if other not in self._sources:
+            found = (values[other] for values in self.possible())
+            self._sources[other] = read_column(found, f"the column {other!r}")
+        return self._sources[other]
+
+    def covers(self, earlier: Dependent, column: str) -> bool:
+        """Returns whether there is a value for all rows of another column, by the columns that both know.
+
+        ``column``: the other column, whose values ``earlier`` has.
+        """
+        names = (*earlier._others, column)
+        places = [names.index(other) for other in self._others]
+        rows = (json.loads(b'"%b"' % earlier._texts[number]).split(_BETWEEN) for number in range(len(earlier._texts)))
+        return all(_BETWEEN.join(row[place] for place in places) in self._shortest for row in rows)
 
     def possible(self) -> list[dict[str, Any]]:
         """Returns the values of the other columns for which there is a value."""
@@ -95,6 +106,7 @@ def _restored(
 ) -> Dependent:
     rows = Dependent.__new__(Dependent)
     rows._others, rows._name, rows._shortest, rows._texts, rows.digest = others, name, shortest, texts, digest
+    rows._sources = {}
     return keep_rows(rows)
 
 

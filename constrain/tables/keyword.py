@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from constrain.errors import ConstrainError, SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from constrain.errors import ConstrainError, SchemaError, UnsatisfiableSchemaError
 from constrain.language.stages import GIVEN, has_given, objects_in
 from constrain.suggestions import did_you_mean
 from constrain.tables.columns import Column, find_column
@@ -61,10 +61,10 @@ def read_keyword(value: object) -> OneOfKeyword:
     raise TypeError(f'{ONE_OF} must name a table, as in {{"table": "customers", "column": "name"}}, not {value!r:.80}')
 
 
-def read_given(value: Any) -> tuple[OneOfKeyword, str, object]:
-    """Returns a keyword with ``given``, the column that this names, and the pointer to its value.
+def read_given(value: Any) -> tuple[OneOfKeyword, dict[str, object]]:
+    """Returns a keyword with ``given``, and the pointers to the values of the columns that this names.
 
-    Raises TypeError and UnsupportedSchemaError.
+    Raises TypeError.
     """
     keyword = read_keyword({name: each for name, each in value.items() if name != GIVEN})
     given = value[GIVEN]
@@ -73,10 +73,7 @@ def read_given(value: Any) -> tuple[OneOfKeyword, str, object]:
             f'{GIVEN} needs a table, a column and another column with a pointer, as in {{"table": "places", "column": '
             f'"city", "{GIVEN}": {{"country": "1/country"}}}}, not {value!r:.80}'
         )
-    if len(given) > 1:
-        raise UnsupportedSchemaError(f"{GIVEN} names {_listed(given)}; it may name only one column")
-    ((column, pointer),) = given.items()
-    return keyword, column, pointer
+    return keyword, {name: given[name] for name in sorted(given)}
 
 
 def read_tables(given: object) -> dict[str, Table]:
@@ -134,24 +131,30 @@ def with_rows(bound: Mapping[str, Any], tables: Mapping[str, Table], document: o
         if not has_given(part):
             continue
         try:
-            keyword, other, _ = read_given(part[ONE_OF])
+            keyword, given = read_given(part[ONE_OF])
             table, column = tables[str(keyword.table)], str(keyword.column)
-            table.column(column), table.column(other)
+            for name in (column, *given):
+                table.column(name)
         except (TypeError, ConstrainError, KeyError):
             continue
         about = found[str(keyword.table)][column]
-        rows = {**about.get(GIVEN, {}), other: {"digest": table.dependent(column, [other]).digest}}
+        rows = {**about.get(GIVEN, {}), _rows_name(given): {"digest": table.dependent(column, [*given]).digest}}
         found[str(keyword.table)] = {**found[str(keyword.table)], column: {**about, GIVEN: rows}}
     return found
 
 
-def rows_of(keyword: OneOfKeyword, other: str, root: object) -> Dependent:
-    """Returns the rows of a keyword and the column that its ``given`` names. Raises SchemaError."""
-    for each in (keyword, OneOfKeyword(keyword.table, other)):
+def _rows_name(columns: Iterable[str]) -> str:
+    return json.dumps([*columns])
+
+
+def rows_of(keyword: OneOfKeyword, others: Iterable[str], root: object) -> Dependent:
+    """Returns the rows of a keyword and the columns that its ``given`` names. Raises SchemaError."""
+    others = tuple(others)
+    for each in (keyword, *(OneOfKeyword(keyword.table, other) for other in others)):
         if not len(column_of(each, root)):
             raise UnsatisfiableSchemaError(f"{each} has no values")
     about: Any = root[GIVEN_TABLES][keyword.table][keyword.column]  # type: ignore[index]
-    for name in (GIVEN, other):
+    for name in (GIVEN, _rows_name(others)):
         about = about.get(name) if isinstance(about, Mapping) else None
     found = find_rows(str(about["digest"])) if isinstance(about, Mapping) and "digest" in about else None
     if found is None:

@@ -29,7 +29,7 @@ def rows(rng: Random) -> list[dict[str, Any]]:
         {"u": rng.choice("ABC"), "v": rng.choice(["p", "pq", "q", "r", 's"']), "w": rng.choice([1, 2, 30])}
         for _ in range(rng.randint(2, 9))
     ]
-    for row in found[1:]:
+    for row in found[1:] if rng.random() < 0.5 else ():
         if rng.random() < 0.15:
             row[rng.choice("uvw")] = None
     return found
@@ -41,7 +41,7 @@ class Mixed(Maker):
     def related(self) -> Schema:
         rng = self.rng
         made = super().related()
-        fields = {}
+        fields, sources = {}, "ui"
         if rng.random() < 0.7:
             fields["t"] = {"x-one-of": {"table": rng.choice([*COLUMNS])}}
         if rng.random() < 0.3:
@@ -50,14 +50,20 @@ class Mixed(Maker):
                 fields["j"] = {"type": "integer", rng.choice(["minimum", "maximum"]): {"$data": "1/i"}}
         if rng.random() < 0.6:
             target = rng.choice("vw")
-            given = {"table": "rows", "column": target, "given": {"u": "1/u"}}
+            given: dict[str, Any] = {"table": "rows", "column": target, "given": {"u": "1/u"}}
             fields |= {target: {"x-one-of": given}, "u": {"type": "string"}}
+            if rng.random() < 0.5:  # a chain
+                last, by = "vw".replace(target, ""), {target: f"1/{target}"}
+                if rng.random() < 0.6:
+                    by["u"] = "1/u"
+                sources += target
+                fields[last] = {"x-one-of": {"table": "rows", "column": last, "given": by}}
         if rng.random() < 0.3:
             fields["l"] = {"type": "array", "items": {"x-one-of": {"table": "words"}}, "maxItems": 2}
         listed = [*(made["properties"] | fields).items()]
         if rng.random() < 0.5:
             rng.shuffle(listed)
-        required = [name for name in fields if rng.random() < 0.9 or name in "ui"]
+        required = [name for name in fields if rng.random() < 0.9 or name in sources]
         return {**made, "properties": dict(listed), "required": made["required"] + required}
 
 

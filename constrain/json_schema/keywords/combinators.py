@@ -74,10 +74,11 @@ def enum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
 def _note_one_of(given: object) -> str:
     try:
         if isinstance(given, dict) and GIVEN in given:
-            keyword, other, pointer = read_given(given)
-            return f"a value of {keyword} in a row whose {other!r:.80} is the value at {pointer}"
+            keyword, others = read_given(given)
+            listed = " and ".join(f"{name!r:.80} is the value at {pointer}" for name, pointer in others.items())
+            return f"a value of {keyword} in a row whose {listed}"
         keyword = read_keyword(given)
-    except (TypeError, UnsupportedSchemaError):
+    except TypeError:
         return ""
     return f"a value of {keyword}" if keyword.size is None else f"one of {keyword.size:,} known values"
 

@@ -14,6 +14,8 @@ from constrain.language.stages import REFERS
 from constrain.tables.keyword import ONE_OF
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from constrain.json_schema.stages.places import Place
     from constrain.tables.columns import Column
     from constrain.tables.dependent import Dependent
@@ -63,23 +65,25 @@ class _Values(dict[str, Any]):
 
 
 class Rows(NamedTuple):
-    """Rows of a table: ``keyword`` names the column of the target, ``other`` that of the source."""
+    """Rows of a table: ``keyword`` names the column of the target, ``others`` those of its sources."""
 
     keyword: OneOfKeyword
-    other: str
+    others: tuple[str, ...]
     dependent: Dependent
 
-    def known(self, text: bytes) -> dict[str, Any]:
-        """Returns the schema of the target for a value of the source, by its JSON text."""
-        value = read_value(text)
-        return self._schema_of(value) if isinstance(value, str | int | Decimal) else {"not": {}}
+    def known(self, texts: Sequence[bytes]) -> dict[str, Any]:
+        """Returns the schema of the target for values of the sources, by their JSON texts."""
+        values = dict(zip(self.others, map(read_value, texts), strict=True))
+        if not all(isinstance(value, str | int | Decimal) for value in values.values()):
+            return {"not": {}}
+        return self._schema_of(values)
 
-    def _schema_of(self, value: object) -> dict[str, Any]:
-        return self._one_of(self.keyword.column, self.dependent.given({self.other: value}))
+    def _schema_of(self, values: dict[str, Any]) -> dict[str, Any]:
+        return self._one_of(self.keyword.column, self.dependent.given(values))
 
-    def sources(self) -> dict[str, Any]:
-        """Returns the schema of the values of the source that have rows."""
-        return self._one_of(self.other, self.dependent.sources)
+    def sources(self, other: str) -> dict[str, Any]:
+        """Returns the schema of the values of a source that have rows."""
+        return self._one_of(other, self.dependent.sources(other))
 
     def hardest(self) -> dict[str, Any]:
         """Returns a schema of the target that costs at least as many tokens as for any value of the source.
@@ -96,7 +100,7 @@ class Rows(NamedTuple):
             return costly_text(size)
         if column.listed:
             return {"const": int((_COSTLY_DIGITS * size)[: _DIGITS_IN_TOKEN * size])}
-        return self._schema_of(values[self.other])
+        return self._schema_of(values)
 
     def _one_of(self, name: str | None, column: Column) -> dict[str, Any]:
         if not len(column):
@@ -116,7 +120,8 @@ class Bound:
     ``times``: how many of its targets, the items of an array, there are at least.
     ``worst``: the schema of the target while the source is not known: it holds for every value of the source, or costs
     as much as the shortest one. ``may_refuse``: whether it has values that some value of the source excludes.
-    ``rows``: of a table, for ``x-one-of`` with ``given``.
+    ``rows``: of a table, for ``x-one-of`` with ``given``. ``further``: one for each further column that it names, with
+    its source. ``tied``: whether a source has such rows itself, of which each leaves a value.
     """
 
     keyword: str
@@ -132,6 +137,13 @@ class Bound:
     worst: dict[str, Any] | None = None
     may_refuse: bool = False
     rows: Rows | None = None
+    further: tuple[Bound, ...] = ()
+    tied: bool = False
+
+    @property
+    def all(self) -> tuple[Bound, ...]:
+        """Returns this bound and the further ones."""
+        return (self, *self.further)
 
     @property
     def is_lower(self) -> bool:
@@ -173,12 +185,19 @@ class Bound:
         if self.keyword == REFERS:  # the end of an array without items has no text
             texts = [text for number, _, text in known if number == self.number]
             return self.schema_of([read_value(text) for text in texts if text]) if texts else None
+        found = [text for each in self.all if (text := each._text(known, items)) is not None]
+        if len(found) < len(self.all):
+            return None
+        if self.rows is not None:
+            return self.rows.known(found)
+        value = read_value(found[0])
+        return self.schema_of(value) if self._is_fit(value) else None
+
+    def _text(self, known: Known, items: tuple[int | None, ...]) -> bytes | None:
+        """Returns the JSON text of the source inside of some items; ``None`` if it is not known there."""
         for number, indices, text in known:
             if number == self.number and indices == items[: self.items]:
-                if self.rows is not None:
-                    return self.rows.known(text)
-                value = read_value(text)
-                return self.schema_of(value) if self._is_fit(value) else None
+                return text
         return None
 
     def _is_fit(self, value: Any) -> bool:

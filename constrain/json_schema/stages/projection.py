@@ -80,8 +80,8 @@ class Projection:
             self._settle_years(bound)
         for bound in reversed(self._bounds):  # later fields first: they narrow their sources, which may be targets
             if bound.rows is not None:
-                if not bound.skippable:
-                    _narrow(bound.source, bound.rows.sources())
+                if not bound.skippable and not bound.tied:
+                    _narrow(bound.source, bound.rows.sources(bound.rows.others[0]))
             elif bound.keyword in NUMBERS:
                 self._project_number(bound)
             elif bound.keyword in FORMATS:
@@ -165,19 +165,52 @@ class Projection:
             kinds = " or ".join(sorted(there))
             message = f"all values of {rows.keyword} must have the type of the field: {kinds}; write null by anyOf"
             self._refuse(bound, message)
-        there = _kinds(rows.dependent.sources)
-        named = {*types_of(bound.source)} or there
-        if there and not there & _with_integers(named):
-            kinds = " or ".join(sorted(there))
-            self._refuse(bound, f"{show_path(bound.source.path)} must be of the type {kinds}, as {rows.other!r:.80} is")
+        for name, one in zip(rows.others, bound.all, strict=True):
+            there = _kinds(rows.dependent.sources(name))
+            named = {*types_of(one.source)} or there
+            if there and not there & _with_integers(named):
+                kinds = " or ".join(sorted(there))
+                self._refuse(bound, f"{show_path(one.source.path)} must be of the type {kinds}, as {name!r:.80} is")
         for other in self._bounds:
-            around = _base(other.source).path
-            if other is not bound and (_base(other.target) is target or target.path[: len(around)] == around):
+            within = any(target.path[: len(at)] == at for each in other.all for at in [_base(each.source).path])
+            if other is not bound and (_base(other.target) is target or (within and not self._is_of_row(other, bound))):
                 self._refuse(
                     bound,
                     f"{show_path(target.path)} depends on its row; it cannot depend on further fields, "
-                    "nor others on it",
+                    "nor others than those of its row on it",
                 )
+        self._tie(bound, rows)
+
+    @staticmethod
+    def _is_of_row(bound: Bound, other: Bound) -> bool:
+        """Returns whether two bounds name rows of the same table."""
+        return (
+            bound.rows is not None and other.rows is not None and bound.rows.keyword.table == other.rows.keyword.table
+        )
+
+    def _tie(self, bound: Bound, rows: Rows) -> None:
+        """Finds the source that has rows itself, and requires that each of these leaves a value."""
+        paths = {_base(each.source).path: name for name, each in zip(rows.others, bound.all, strict=True)}
+        above = [
+            other for other in self._bounds if other.rows and _base(other.target).path in paths and other is not bound
+        ]
+        for other in above:
+            assert other.rows is not None
+            of_other = {_base(each.source).path: name for name, each in zip(other.rows.others, other.all, strict=True)}
+            of_other[_base(other.target).path] = str(other.rows.keyword.column)
+            if other.skippable or not paths.items() <= of_other.items():
+                continue
+            if not bound.skippable and not rows.dependent.covers(other.rows.dependent, str(other.rows.keyword.column)):
+                message = f"some rows of {other.rows.keyword} have no value for {show_path(bound.target.path)}"
+                self._refuse(bound, f"{message}; leave them out of the table")
+            bound.tied = True
+            return
+        if above or bound.further:
+            self._refuse(
+                bound,
+                f"one of {', '.join(map(show_path, paths))} must itself be a value of the table, by {GIVEN} with the "
+                "others, so that there is a row for them",
+            )
 
     @staticmethod
     def _refuse(bound: Bound, message: str) -> None:

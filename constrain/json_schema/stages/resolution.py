@@ -39,23 +39,27 @@ def resolve_bounds(tree: Tree) -> tuple[list[Bound], list[Unique]]:
     for bound in bounds:
         _follow_repetitions(bound)
     for bound in bounds:
-        bound.number = tree.sources.setdefault(bound.source.path, len(tree.sources))
-        bound.items = bound.source.path.count(ITEM)
-        _settle_skippable(bound)
+        for each in bound.all:
+            each.number = tree.sources.setdefault(each.source.path, len(tree.sources))
+            each.items = each.source.path.count(ITEM)
+            _settle_skippable(each)
+        bound.skippable = all(each.skippable for each in bound.all)
+        bound.absent = all(each.absent for each in bound.all)
     for unique in uniques:
         unique.number = tree.sources.setdefault(unique.target.path, len(tree.sources))
         _check_unique(unique, bounds)
     _order_keys(tree)
-    ends = [place for bound in bounds for place in (bound.target, bound.source)] + [each.target for each in uniques]
+    sources = [each for bound in bounds for each in bound.all]
+    ends = [place for each in sources for place in (each.target, each.source)] + [each.target for each in uniques]
     around = {place.path[:depth] for place in ends for depth in range(len(place.path))}
     for place in [*tree.root.walk()]:
         if place.path in around:
             place.check_beside()
             if "anyOf" in place.schema:
-                _check_alternatives(place, [*bounds, *uniques])
+                _check_alternatives(place, [*sources, *uniques])
     for number, place in enumerate(tree.root.walk()):
         place.number = number
-    for bound in bounds:
+    for bound in sources:
         for other in tree.sources:
             path = bound.source.path
             if path != other and path == other[: len(path)]:
@@ -118,18 +122,26 @@ def _check_unique(unique: Unique, bounds: list[Bound]) -> None:
 
 
 def _resolve(target: Place, keyword: str, pointer: str, value: object) -> Bound:
-    data, rows, name = data_pointer(value), None, DATA
+    data = data_pointer(value)
+    if keyword == ONE_OF and data is None:
+        pointers, rows = _rows(target, value, pointer)
+        first, *further = (_bound(target, keyword, pointer, each, GIVEN) for each in pointers)
+        first.rows, first.further = rows, tuple(further)
+        return first
+    name = DATA
     if keyword == REFERS:
         data, name = value, REFERS
         if not str(value).startswith("/") or str(value).split("/").count("*") != 1:
             message = f"{REFERS} must be an absolute JSON Pointer with one *, such as /items/*/id, not {value!r:.80}"
             raise UnsupportedSchemaError(message, pointer=pointer)
-    elif keyword == ONE_OF and data is None:
-        data, rows = _rows(target, value, pointer)
-        name = GIVEN
     elif keyword not in SUPPORTED:
         message = f"$data is not supported for {keyword}, only for {', '.join(sorted(SUPPORTED))}"
         raise UnsupportedSchemaError(message, pointer=pointer)
+    return _bound(target, keyword, pointer, data, name)
+
+
+def _bound(target: Place, keyword: str, pointer: str, data: object, name: str) -> Bound:
+    """Returns the bound of a target by the value that a pointer points at. ``name``: of what is the pointer."""
     start, steps = read_pointer(data, target.path, pointer, name)
     depth, rest = len(start), list(steps)
     while rest and depth < len(target.path) and target.path[depth] is not ITEM and str(target.path[depth]) == rest[0]:
@@ -157,14 +169,15 @@ def _resolve(target: Place, keyword: str, pointer: str, value: object) -> Bound:
         if not number:
             top = holder
             _put_before(holder, source.key, below, inner, data, pointer)
-    return Bound(keyword, pointer, target, source, top, rows=rows)
+    return Bound(keyword, pointer, target, source, top)
 
 
-def _rows(target: Place, value: object, pointer: str) -> tuple[object, Rows]:
-    """Returns the pointer in ``given``, and the rows that it needs."""
+def _rows(target: Place, value: object, pointer: str) -> tuple[list[object], Rows]:
+    """Returns the pointers in ``given``, and the rows that they need."""
     try:
-        keyword, other, data = read_given(value)
-        return data, Rows(keyword, other, rows_of(keyword, other, target.tree.document))
+        keyword, given = read_given(value)
+        rows = Rows(keyword, tuple(given), rows_of(keyword, given, target.tree.document))
+        return [*given.values()], rows
     except TypeError as error:
         raise SchemaError(str(error), pointer=pointer) from error
     except SchemaError as error:

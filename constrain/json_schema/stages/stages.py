@@ -116,7 +116,10 @@ class _Plan:
                 again = self.repeated.get(self.tree.sources.get(bound.target.path, -1), 0)
                 self.repeated[bound.number] = self.repeated.get(bound.number, 0) + bound.times * (1 + again)
         self.refusing = frozenset(
-            [*(each.number for each in self.bounds if each.may_refuse), *(each.number for each in uniques)]
+            [
+                *(each.number for bound in self.bounds if bound.may_refuse for each in bound.all),
+                *(each.number for each in uniques),
+            ]
         )
         self.kept = {each.number: each.items - 1 for each in uniques}
         self.paths = {number: path for path, number in self.tree.sources.items()}
