@@ -60,7 +60,9 @@ def _repeat_tool(document: Mapping[str, Any], made: Mapping[str, Tool], namespac
         shown["defer_loading"] = document["defer_loading"]
     if isinstance(tool, CustomTool):
         is_known = document.get("format") and not isinstance(tool.format, Sql)
-        return {**shown, "format": document["format"] if is_known else {"type": "text"}}
+        form: dict[str, Any] = document["format"] if is_known else {"type": "text"}
+        # A grammar may be nested, as in chat completions.
+        return {**shown, "format": {"type": form["type"], **form["grammar"]} if "grammar" in form else form}
     if isinstance(document.get("output_schema"), dict):
         shown["output_schema"] = document["output_schema"]
     return {**shown, "parameters": tool.parameters, "strict": bool(document.get("strict"))}

@@ -148,6 +148,12 @@ def test_tools_are_passed_on_with_their_choice() -> None:
     assert request.repeated["tools"] == TOOLS
 
 
+def test_a_nested_grammar_is_repeated_flat() -> None:
+    grammar = {"syntax": "regex", "definition": "[0-9]"}
+    tool = {"type": "custom", "name": "digit", "format": {"type": "grammar", "grammar": grammar}}
+    assert _read(tools=[tool]).repeated["tools"] == [{**tool, "format": {"type": "grammar", **grammar}}]
+
+
 def test_a_tool_without_parameters_is_repeated_with_none() -> None:
     (tool,) = _read(tools=[{"type": "function", "name": "now"}]).repeated["tools"]
     assert (tool["parameters"]["properties"], tool["strict"]) == ({}, False)
