@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -19,6 +20,7 @@ from constrain.work import compilation
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
+    from contextlib import AbstractContextManager
 
     import numpy as np
     from numpy.typing import NDArray
@@ -37,6 +39,9 @@ _KEPT_STAGES = 256
 _KEPT_BYTES = 16 << 20
 """Grammars of further stages that a constraint keeps, and bytes of their tables; the latest is kept in any case."""
 
+_MASK_SHARE = 20
+"""Times the steps of one stage that all stages of one mask may take: each token that ends a value may need another."""
+
 _ENDS = re.compile(rb'.*[",\]}]|\s+$', re.DOTALL)
 """Beginnings of tokens in which a value may end: a string at its quote, a number at what stands behind it."""
 
@@ -47,7 +52,7 @@ class Staged:
     """The stages of one constraint, and their compiled grammars, of which the latest are kept.
 
     ``most_steps``: of the compilation of one of them, beyond which it ends with ``LimitError``; ``None`` for
-    ``MAX_COMPILE_WORK``.
+    ``MAX_COMPILE_WORK``, and no limit for those of a mask together.
     """
 
     def __init__(self, constraint: Constraint, stages: Stages) -> None:
@@ -71,6 +76,10 @@ class Staged:
             while len(self._known) > _KEPT_STAGES or (self.memory_bytes > _KEPT_BYTES and len(self._known) > 1):
                 self._known.popitem(last=False)
         return core
+
+    def for_one_mask(self) -> AbstractContextManager[None]:
+        """Returns a context in which all compilations together have the steps of one mask."""
+        return nullcontext() if self.most_steps is None else compilation(_MASK_SHARE * self.most_steps)
 
     @property
     def memory_bytes(self) -> int:
@@ -253,10 +262,11 @@ class StagedMatcher(Matcher):
         super().fill_bitmask(mask)
         allowed = np.unpackbits(mask.view(np.uint8), bitorder="little").astype(bool)
         found = np.zeros(len(allowed), dtype=bool)
-        for token in np.flatnonzero(allowed & _may_end_value(vocabulary, len(allowed))).tolist():
-            after = stage.read(vocabulary.token_bytes(token))
-            if after.key != stage.key or after.begun != stage.begun:
-                found[token] = not self.fork().accept(token)
+        with self._staged.for_one_mask():
+            for token in np.flatnonzero(allowed & _may_end_value(vocabulary, len(allowed))).tolist():
+                after = stage.read(vocabulary.token_bytes(token))
+                if after.key != stage.key or after.begun != stage.begun:
+                    found[token] = not self.fork().accept(token)
         return found if found.any() else None
 
     def forced_after(self, before: bytes) -> tuple[bytes, list[int]]:

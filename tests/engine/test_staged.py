@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import string
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import pytest
 from constrain import Vocabulary
 from constrain import compile as compile_schema
 from constrain.engine.staged import Staged
+from constrain.errors import LimitError
 from constrain.language.grammar import GrammarBuilder, Kind
 from constrain.language.tree import Literal, LiteralSet
 from constrain.vocabulary.vocabulary import byte_vocabulary
@@ -127,6 +129,20 @@ def test_mask_has_no_token_that_goes_on_in_a_way_which_the_next_grammar_refuses(
     candidates = np.zeros(WIDE.n_vocab, dtype=np.dtype("i4,f4,f4"))
     count = matcher.fill_candidates(np.zeros(WIDE.n_vocab, dtype=np.float32), candidates)
     assert {WIDE.token_bytes(token) for token in candidates["f0"][:count].tolist()} == allowed
+
+
+def test_stages_of_one_mask_share_a_limit_on_steps() -> None:
+    texts = [*(bytes([byte]) for byte in range(256)), *(f'{letter}"'.encode() for letter in string.ascii_letters)]
+    item = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+    schema = {"type": "array", "items": item, "x-unique-by": "/id"}
+    constraint = compile_schema(schema, Vocabulary.from_tokens([*texts, b""], eos=[len(texts)]), cache=False)
+    assert constraint.staged is not None
+    constraint.staged.most_steps = 1_000  # enough for each of them
+    matcher, mask = constraint.matcher(), constraint.allocate_bitmask()[0]
+    assert matcher.accept_many(list(b'[{"id":"1"},{"id":"')) == 19
+    assert matcher.fork().accept(texts.index(b'a"'))
+    with pytest.raises(LimitError, match="more steps than 20000"):
+        matcher.fill_bitmask(mask)
 
 
 def test_rollback_goes_back_to_the_grammar_that_was_in_force() -> None:
