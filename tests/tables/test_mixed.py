@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain import SchemaError
 from tests.json_schema.stages.judging import Schema, is_valid, read
-from tests.json_schema.stages.test_walks import VOCABULARY, WIDE, Maker, walk
+from tests.json_schema.stages.test_walks import VOCABULARY, WIDE, Maker, walked
 from tests.support import LONG
 
 COLUMNS: dict[str, list[Any]] = {
@@ -73,19 +72,10 @@ def mixed_texts(
     """A random schema, finished texts, and the rows of its tables; ``None`` if it is refused."""
     rng = Random(seed)
     schema = Mixed(rng).schema()
-    tables = {**COLUMNS, "rows": rows(rng)}
-    try:
-        constraint = constrain.compile(schema, vocabulary, tables=tables, whitespace="compact", cache=False)
-    except SchemaError:
-        return None
-    if constraint.staged is None:
-        return None
-    least = constraint.matcher().min_tokens_left
-    budgets = [None, None, least, least + 1, least + 15]
-    texts = [walk(constraint, rng, budgets[number % len(budgets)]) for number in range(count)]
-    assert all(map(constraint.accepts, texts))
+    made = rows(rng)
+    texts = walked(schema, rng, vocabulary, count, tables={**COLUMNS, "rows": made})
     lists = {name: [{"": value} for value in values] for name, values in COLUMNS.items()}
-    return schema, texts, {**lists, "rows": tables["rows"]}
+    return None if texts is None else (schema, texts, {**lists, "rows": made})
 
 
 @pytest.mark.parametrize("vocabulary", [VOCABULARY, WIDE], ids=["bytes", "wide"])

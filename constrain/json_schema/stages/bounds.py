@@ -112,7 +112,7 @@ class Rows(NamedTuple):
 class Bound:
     """A keyword of ``target`` whose value is that of ``source``, another field that comes earlier in the text.
 
-    Of ``x-refers``, it is any of those that the source has in the items of an array.
+    With ``x-refers``, the source has a value in each item of an array, and the target repeats one of them.
 
     ``pointer``: of the keyword in the schema. ``top``: the place of the innermost object or array with both fields.
     ``number``: that of the source. ``items``: arrays around the source, whose items are those around the target.

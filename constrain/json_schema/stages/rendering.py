@@ -88,8 +88,8 @@ def _render_items(
 ) -> None:
     """Adds the schemas of all items: those that are finished, the present one if something is known there, the rest.
 
-    Of a settled text, the schema of each item has its own values. Where items differ in a member, those that are
-    required have schemas of their own, and all if two are equal: one token may have had several items.
+    In a settled text, all values are known, and each item has a schema of its own. Where items must differ in a member,
+    each required item has one, and each item if two are equal, which happens if one token writes several items.
     """
     outer = len(items)
     below = part.tree.numbers_below(part)

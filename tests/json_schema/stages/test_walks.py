@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from itertools import cycle, islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -191,19 +192,21 @@ def texts_of(seed: int, vocabulary: constrain.Vocabulary = VOCABULARY) -> tuple[
     return None if texts is None else (schema, texts)
 
 
-def walked(schema: Schema, rng: Random, vocabulary: constrain.Vocabulary) -> list[str] | None:
+def walked(
+    schema: Schema, rng: Random, vocabulary: constrain.Vocabulary, count: int = 5, **options: Any
+) -> list[str] | None:
     """Finished texts of a schema, with and without a budget; ``None`` if it is refused or ordinary."""
-    generating = rng.random() < 0.5
-    policies: dict[str, Any] = {"years": "1000-2999", "integers": "64-bit"} if generating else {}
+    if rng.random() < 0.5:
+        options |= {"years": "1000-2999", "integers": "64-bit"}
     try:
-        constraint = constrain.compile(schema, vocabulary, whitespace="compact", cache=False, **policies)
+        constraint = constrain.compile(schema, vocabulary, whitespace="compact", cache=False, **options)
     except SchemaError:
         return None
     if constraint.staged is None:
         return None
     least = constraint.matcher().min_tokens_left
     texts = []
-    for most in (None, None, least, least + 1, least + 15):
+    for most in islice(cycle((None, None, least, least + 1, least + 15)), count):
         texts.append(walk(constraint, rng, most))
         assert constraint.accepts(texts[-1]), texts[-1]
     return texts

@@ -38,8 +38,8 @@ def database(tmp_path: Path) -> Path:
     return path
 
 
-def tool(name: str, **more: Any) -> dict[str, Any]:
-    return {"name": "query", "format": {"type": "grammar", "syntax": "sql", "definition": name, **more}}
+def tool(name: str) -> dict[str, Any]:
+    return {"name": "query", "format": {"type": "grammar", "syntax": "sql", "definition": name}}
 
 
 @each_row(
